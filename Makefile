@@ -179,7 +179,8 @@ check: setup
 	$(BIN)/python -m tools.prose
 
 # The branches of the pure modules (tool.coverage in pyproject.toml) that their own tests reach; 90 % at least.
-PURE_TESTS := tests/core/manifest tests/core/sqltext $(wildcard tests/core/test_*.py) tests/engine/routing tests/engine/stages \
+PURE_TESTS := tests/core/manifest tests/core/sqltext $(wildcard tests/core/test_*.py) \
+	$(addprefix tests/core/,concurrency errors json_texts process/test_durations.py security statements tables) tests/engine/routing tests/engine/stages \
 	tests/management/domain $(filter-out tests/operator/test_operating.py,$(wildcard tests/operator/test_*.py)) \
 	tests/operator/manifests tests/operator/policy tests/operator/reconciling tests/operator/scaling tests/operator/states $(wildcard tests/acceleration/refresh/test_*.py) \
 	tests/scheduler/jobs/test_queue.py tests/scheduler/jobs/test_states.py tests/search tests/ai/tool_loop tests/ai/text_to_sql

@@ -22,7 +22,7 @@ import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 from tools import sbom
 
 ROOT = Path(__file__).parents[1]

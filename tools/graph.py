@@ -48,7 +48,10 @@ def contracts() -> list[dict[str, Any]]:
 
 def layers(contract: Mapping[str, Any]) -> list[list[str]]:
     """Return the layers of a contract from the highest on, without the marks of optional ones."""
-    return [[name.strip().strip("()") for name in layer.split("|")] for layer in contract["layers"]]
+    return [
+        [name.strip().strip("()") for name in re.split("[|:]", layer)]
+        for layer in contract["layers"]
+    ]
 
 
 def paths_of(root: str) -> list[Path]:

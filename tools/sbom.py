@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 
 ROOT = Path(__file__).parents[1]
 _PINNED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?==(?P<version>[^\s;]+)")

@@ -1,4 +1,4 @@
-"""Writes the version of `core/caraway_core/version.py` to the files that cannot import it.
+"""Writes the version of `core/caraway_core/releases/version.py` to the files that cannot import it.
 
 Run `python -m tools.versions` after you change the version. A test compares the files.
 """
@@ -6,7 +6,7 @@ Run `python -m tools.versions` after you change the version. A test compares the
 import re
 from pathlib import Path
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 
 ROOT = Path(__file__).parents[1]
 _NUMBER = r"\d+\.\d+\.\d+(?:[-.]?(?:a|b|rc|dev)\d+)?"

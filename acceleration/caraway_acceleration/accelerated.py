@@ -25,8 +25,8 @@ from caraway_acceleration.upkeep.compaction import Compactor
 from caraway_acceleration.upkeep.repairing import Repairing
 from caraway_acceleration.upkeep.snapshotting import Snapshotting
 from caraway_acceleration.versions.current_version import CurrentVersion
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset

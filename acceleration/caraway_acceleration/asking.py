@@ -20,9 +20,9 @@ from caraway_acceleration.refresh.refreshing import RefreshRefusedError
 from caraway_acceleration.versions import wishes
 from caraway_acceleration.versions.making import VersionMaker
 from caraway_acceleration.versions.versions import VersionStore
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, DatasetError, UnavailableError
 from caraway_core.ids import TableName
-from caraway_core.tasks import Tasks
 
 GRACE_S = 5.0
 """How long other schedulers leave a requested refresh to the one that accepted it."""

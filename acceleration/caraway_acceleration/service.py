@@ -32,9 +32,9 @@ from caraway_acceleration.versions import partition_listing
 from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import StoredSize, VersionMaker
 from caraway_acceleration.versions.versions import VersionStore, name_in
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
 from caraway_core.changes import Changes
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import (
     CarawayError,
     DatasetError,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import cast
 
 from caraway_ai.protocols import ChatModel
-from caraway_core import registry
 from caraway_core.errors import CarawayError, ModelError
+from caraway_core.loading import registry
 from caraway_core.manifest.models import ModelFile, ModelResources
 
 

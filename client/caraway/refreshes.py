@@ -11,7 +11,7 @@ from caraway import parsing, retries
 from caraway.errors import BrokenResponseError
 from caraway.parsing import Row
 from caraway.transport import ApiRequest, Transport
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 
 _FIRST_PAUSE_S = 0.1

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from caraway.errors import ApiError, BrokenResponseError, UnreachableError
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 
 LONGEST_DELAY_S = 30.0

@@ -12,8 +12,9 @@ from pathlib import Path
 from caraway_cluster import plan as plans
 from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.supervisor import ClusterSupervisor
-from caraway_core import logs, manifest, ray_nodes
+from caraway_core import manifest, ray_nodes
 from caraway_core.errors import CarawayError
+from caraway_core.process import logs
 from caraway_core.settings import ClusterOptions
 
 _CHECK_S = 0.1

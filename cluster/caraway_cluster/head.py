@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from caraway_cluster import head_signs
-from caraway_core import logs, ray_nodes, ready_pipe, tasks
-from caraway_core.backoff import Backoff, Delays
-from caraway_core.data_directory import DataDirectory
+from caraway_core import ray_nodes
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
+from caraway_core.process import logs, ready_pipe
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address, HeadOptions
 

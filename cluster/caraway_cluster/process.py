@@ -12,8 +12,8 @@ from typing import Literal
 from caraway_cluster import plan as plans
 from caraway_cluster.folder import ClusterFolder, ProcessStatus
 from caraway_cluster.plan import ClusterPlan, ProcessSpec
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.ray_nodes import tied
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from caraway_cluster import readiness
 from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.plan import ClusterPlan
 from caraway_cluster.process import SupervisedProcess
-from caraway_core import ray_nodes, tasks
+from caraway_core import ray_nodes
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from caraway_core.table_specs import TableSplit
+from caraway_core.tables import TableSplit
 
 
 @dataclass(frozen=True, slots=True)

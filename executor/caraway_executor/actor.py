@@ -22,8 +22,9 @@ from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from caraway_core import ray_nodes, tasks
+from caraway_core import ray_nodes
 from caraway_core.changes import Log
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols import wire

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from caraway_core import cores, exiting, logs, ray_nodes
-from caraway_core.data_directory import DataDirectory
+from caraway_core import ray_nodes
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import memory
+from caraway_core.process import cores, exiting, logs
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.protocols.fleet import Description
-from caraway_core.protocols.versions import SPOKEN
 from caraway_core.ray_nodes import NodeOptions
+from caraway_core.releases.protocol_versions import SPOKEN
 from caraway_core.settings import ExecutorOptions
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings

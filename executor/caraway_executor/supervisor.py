@@ -8,9 +8,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from caraway_core import exiting, ray_nodes, ready_pipe, tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core import ray_nodes
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
+from caraway_core.process import exiting, ready_pipe
 from caraway_core.protocols.fleet import Description
 from caraway_core.protocols.wire import ActorStatus
 from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode

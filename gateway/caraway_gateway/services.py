@@ -12,15 +12,15 @@ from caraway_assist.search.rerankers import RerankerModels
 from caraway_assist.search.service import SearchService
 from caraway_assist.tools import ToolService
 from caraway_assist.workers.service import WorkerService
+from caraway_core.concurrency.quotas import Quota
 from caraway_core.errors import CarawayError
-from caraway_core.folder_size import FolderSize
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import Manifest
 from caraway_core.packages.making import PackageMaker
+from caraway_core.process.folder_size import FolderSize
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.engines import EngineReport
-from caraway_core.quotas import Quota
-from caraway_core.signatures import SignatureGate
+from caraway_core.security.signatures import SignatureGate
 from caraway_gateway.iceberg.service import IcebergTables
 from caraway_gateway.mcp.endpoint import McpEndpoint
 from caraway_scheduler import readiness

@@ -15,8 +15,9 @@ from typing import Any
 
 import uvloop
 
-from caraway_core import logs, ready_pipe, tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
+from caraway_core.process import logs, ready_pipe
 from caraway_core.settings import ManagementOptions
 from caraway_management import accounts, composition, platform_file
 from caraway_management.api import app

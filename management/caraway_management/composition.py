@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.settings import ManagementOptions
 from caraway_kube.api import access, client
 from caraway_management import outbox, tenancy

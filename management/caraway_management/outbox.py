@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 from sqlalchemy.sql.dml import Delete, Update
 
-from caraway_core import tasks
-from caraway_core.backoff import Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_management.store.database import Database
 from caraway_management.store.tables import OutboxEntry

@@ -13,8 +13,8 @@ from importlib.metadata import version
 
 from aiohttp import web
 
-from caraway_core import logs
 from caraway_core.errors import CarawayError
+from caraway_core.process import logs
 from caraway_core.settings import Address, OperatorOptions
 from caraway_kube.api import access, client
 from caraway_kube.naming import OPERATOR

@@ -13,7 +13,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from caraway_core.durations import Durations
+from caraway_core.process.durations import Durations
 from caraway_kube.api.client import KubeClient
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.watching.resource_cache import ResourceCache

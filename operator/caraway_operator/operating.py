@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import kopf
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
 from caraway_kube import naming
 from caraway_kube.api import errors, watching

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 import httpx
 
-from caraway_core import signatures
 from caraway_core.errors import CarawayError
-from caraway_core.protocols import versions
-from caraway_core.protocols.versions import SpokenVersions
+from caraway_core.releases import protocol_versions as versions
+from caraway_core.releases.protocol_versions import SpokenVersions
+from caraway_core.security import signatures
 
 _TIMEOUT_S = 5.0
 _LONGEST_REASON = 300

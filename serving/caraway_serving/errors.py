@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from caraway_core import outcomes
-from caraway_core.errors import CarawayError
-from caraway_core.outcomes import FailureKind
+from caraway_core.errors import CarawayError, outcomes
+from caraway_core.errors.outcomes import FailureKind
 
 STATUS: Mapping[FailureKind, int] = {
     FailureKind.INVALID: 400,

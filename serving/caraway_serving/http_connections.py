@@ -15,8 +15,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import OverloadedError
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_serving.departures import DEPARTURE, Departure
 
 WHOLE_BODY = "caraway.whole_body"

@@ -9,7 +9,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from caraway_core.durations import Durations, Labels
+from caraway_core.process.durations import Durations, Labels
 
 
 class Families:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from caraway_core import json_sizes, strict_json
-from caraway_core.json_sizes import JsonTooDeepError, JsonTooLargeError
+from caraway_core.json_texts import json_sizes, strict_json
+from caraway_core.json_texts.json_sizes import JsonTooDeepError, JsonTooLargeError
 from caraway_serving import scopes
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.room import Lease

@@ -9,7 +9,7 @@ import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Send
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_serving import compression
 from caraway_serving.codings import Coding
 from caraway_serving.departures import DEPARTURE, Departure

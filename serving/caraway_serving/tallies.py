@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from caraway_core.durations import COARSE_MS, Durations, Labels
+from caraway_core.process.durations import COARSE_MS, Durations, Labels
 
 
 class ApiTallies:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_plugins.embeddings import remote
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from caraway_cluster import head, head_signs
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address, HeadOptions

@@ -17,7 +17,7 @@ from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.plan import ClusterPlan, ProcessSpec
 from caraway_cluster.readiness import ClusterReadiness
 from caraway_cluster.supervisor import ClusterSupervisor
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 
 PLAN = ClusterPlan("m.yaml", 2, 1, 1, 1, 1.0, "127.64.1", 20_000, "", "", "", None, "text")

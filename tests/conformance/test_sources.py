@@ -17,12 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_core import registry
 from caraway_core.errors import DatasetError, QueryError
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources.postgres import catalog
 from tests.conformance import documented

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import pytest
 
-from caraway_core.registry import extra_of
+from caraway_core.loading.registry import extra_of
 from tests.kit.extras import EXTRAS, FOR_DEVELOPERS, absent_modules, brought
 
 ALONE = """
@@ -37,7 +37,7 @@ for each in wanted:
         failed.append(f"{each} needs {exc.name}")
 print(json.dumps(failed))
 """
-OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.registry"]
+OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.loading.registry"]
 
 
 def entry_points() -> Iterator[tuple[str, str]]:

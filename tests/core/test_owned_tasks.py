@@ -1,4 +1,4 @@
-"""Every task has an owner: `caraway_core.tasks` or a TaskGroup."""
+"""Every task has an owner: `caraway_core.concurrency.tasks` or a TaskGroup."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit import sources
 
-OWNER = "core/caraway_core/tasks.py"
+OWNER = "core/caraway_core/concurrency/tasks.py"
 METHODS = frozenset({"create_task", "ensure_future"})
 CALLBACKS = frozenset(
     {"call_soon", "call_soon_threadsafe", "call_later", "call_at", "add_done_callback",
@@ -82,7 +82,7 @@ def test_every_task_has_an_owner() -> None:
         if path != OWNER
         for line, why in escapes(tree)
     }
-    assert found == set(), "use caraway_core.tasks, or a TaskGroup"
+    assert found == set(), "use caraway_core.concurrency.tasks, or a TaskGroup"
 
 
 @pytest.mark.parametrize("text", [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.ray_nodes import RayNode
 
 WAIT_S = 60.0

@@ -3,13 +3,13 @@
 import ast
 
 from caraway_core import tables
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from tests.kit import sources
 
 KINDS = {name for name, each in vars(tables).items() if isinstance(each, type)
          and issubclass(each, TableSpec)}  # fmt: skip
 READERS = (
-    "core/caraway_core/tables.py",
+    "core/caraway_core/tables/__init__.py",
     "engine/caraway_engine/scans/",
     "engine/caraway_engine/remote/",
 )

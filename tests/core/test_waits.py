@@ -1,4 +1,4 @@
-"""Every wait between tries uses `caraway_core.backoff`; the other waits are named polls."""
+"""Every wait between tries uses `concurrency.backoff` of core; the other waits are named polls."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,8 @@ POLLS: Mapping[str, str] = {
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "cluster/caraway_cluster/head_signs.py:keep_alive": "nothing: a file is touched",
     "cluster/caraway_cluster/head_signs.py:until_stuck": "the watch of the state server",
-    "core/caraway_core/folder_size.py:FolderSize.run": "a period",
-    "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
+    "core/caraway_core/process/folder_size.py:FolderSize.run": "a period",
+    "core/caraway_core/process/exiting.py:_wait": "the head, while the process ends",
     "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",
     "core/caraway_core/ray_nodes/node.py:_until_head_listens": "a head that starts",
     f"{_EXECUTOR}/engines/watching.py:Watch._run": "engine processes",
@@ -139,13 +139,13 @@ def _found() -> Mapping[str, bool]:
 
 def test_a_wait_is_a_back_off_or_a_poll_of_what_is_well() -> None:
     others = {where for where, is_backoff in _found().items() if not is_backoff}
-    assert others - POLLS.keys() == set(), "ask caraway_core.backoff, or say why it is a poll"
+    assert others - POLLS.keys() == set(), "ask concurrency.backoff, or say why it is a poll"
     assert POLLS.keys() - others == set(), "no such wait any more"
 
 
 def test_no_wait_grows_by_hand() -> None:
     found = {f"{path}:{line}" for path, tree in sources.modules().items() for line in growths(tree)}
-    assert found == set(), "ask caraway_core.backoff"
+    assert found == set(), "ask caraway_core.concurrency.backoff"
 
 
 def test_no_wait_loses_a_cancellation() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential.datasets import Dataset

@@ -11,8 +11,7 @@ import yaml
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.statements import CatalogSnapshot
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import ViewTable
+from caraway_core.tables import TableSpec, ViewTable
 from caraway_plugins.sources.files import LocalFiles
 
 SEVERAL = (0.5, 0.0, 0.05, 0.3, 0.15)

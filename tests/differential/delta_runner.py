@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema
 from caraway_executor.statements.local import LocalExecutor

@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import RemoteSplit, RemoteTable
+from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.remote.words import quoted
 from caraway_engine.rows.plain import plain_schema

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from caraway_core.errors import QueryError
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential import asking, key_tables

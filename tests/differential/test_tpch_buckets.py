@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.sessions.sessions import Session
 from tests.differential import tpc

@@ -25,6 +25,7 @@ LAYERED = {
     "Layers of dispatch": "scheduler/dispatch",
     "Layers of the executor": "executor",
     "Layers of the operator": "operator",
+    "Layers of core": "core",
     "Layers of the management service": "management",
 }
 _POINTS = 2

@@ -2,7 +2,7 @@
 
 import re
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 from tests.kit.written_docs import DOCS
 
 TEXT = (DOCS.parent / "CHANGELOG.md").read_text()

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from tests.e2e.test_cluster_changes import SUM, WHOLE, Producer
 from tests.e2e.test_cluster_jobs import Jobs
 from tests.kit import releases, valkey

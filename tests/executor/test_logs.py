@@ -18,8 +18,7 @@ from caraway_core.partitions import naming
 from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.fleet import Share
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import Keys, LookupColumns, StoredTable
+from caraway_core.tables import Keys, LookupColumns, StoredTable, TableSpec
 from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.resources.room import TaskMemory
 from caraway_executor.statements.local import LocalExecutor

@@ -16,8 +16,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.fleet import Share, Task
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import MissingChunks, StoredVersion
 from caraway_executor.resources.room import TaskMemory

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from caraway_core import exiting
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
+from caraway_core.process import exiting
 from caraway_core.protocols.fleet import Description
-from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.protocols.wire import ActorStatus
 from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.settings import Address
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import supervisor

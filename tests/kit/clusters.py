@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.statements.scheduler_engine import SchedulerEngine

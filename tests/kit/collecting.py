@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.imports import uncollected
+from caraway_core.loading.imports import uncollected
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.statements import CatalogSnapshot, Statement, SystemTable
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable, ViewTable
+from caraway_core.tables import MemoryTable, TableSpec, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
 

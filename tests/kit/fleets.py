@@ -19,7 +19,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import tasks
 from caraway_core.changes import Log
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
@@ -29,7 +29,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings

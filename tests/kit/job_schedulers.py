@@ -27,7 +27,6 @@ from caraway_core.protocols.dispatch import (
     StatementProgress,
 )
 from caraway_core.protocols.state import StateEntry, StateStore
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -35,6 +34,7 @@ from caraway_core.statements import (
     Statement,
     ViewFacts,
 )
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.statements.local import LocalExecutor

@@ -14,8 +14,8 @@ from caraway_core.errors import (
     JobNotFoundError,
     ResultStoreError,
 )
+from caraway_core.errors.outcomes import JobCode
 from caraway_core.ids import JobId, PrincipalId, new_job_id
-from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
 from caraway_gateway.services import Services
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, JobStatus, Totals

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_args, get_type_hints
 
-from caraway_core.table_specs import TableSpec, TableSplit
+from caraway_core.tables import TableSpec, TableSplit
 
 _ROOTS = (
     "caraway_core.protocols.fleet:Description",

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from caraway_core import manifest as manifests
-from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import new_query_id
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.statements import Statement
 from caraway_gateway.composition import app, assembly, security
 from caraway_gateway.composition import backend as backends

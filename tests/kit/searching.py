@@ -10,7 +10,7 @@ from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.reranking import TextReranker
 from caraway_core.protocols.searching import FoundRows, SearchWay
-from caraway_core.searching import SearchMethod, TableSearch
+from caraway_core.sqltext.searching import SearchMethod, TableSearch
 from caraway_core.statements import ReadPoint, Statement
 from caraway_scheduler.dispatch.searches.searching import SearchDispatch
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from caraway_core.imports import uncollected
+from caraway_core.loading.imports import uncollected
 from tools import graph
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from caraway_core import scanners
-from caraway_core.table_specs import TableSpec, TableSplit
+from caraway_core.tables import TableSpec, TableSplit, scanners
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from caraway_ai.tools.data_access import (
     SearchAsked,
 )
 from caraway_ai.tools.protocol import ToolCaller
-from caraway_core import registry
 from caraway_core.errors import NotFoundError
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import names
 from caraway_core.statements import Statement
 from caraway_core.tables import MemoryTable

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import Description, TableCatalog
-from caraway_core.protocols.versions import PROTOCOL_VERSION
-from caraway_core.table_specs import TableSpec
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.tasks.worker import Worker
 from tests.kit.engine import snapshot

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import URL
 
-from caraway_core import logs
+from caraway_core.process import logs
 from tests.kit import management, postgres
 from tests.kit.management import Installation
 

@@ -1,9 +1,9 @@
 import httpx
 import pytest
 
-from caraway_core import signatures
-from caraway_core.protocols import versions
-from caraway_core.protocols.versions import SPOKEN
+from caraway_core.releases import protocol_versions as versions
+from caraway_core.releases.protocol_versions import SPOKEN
+from caraway_core.security import signatures
 from caraway_operator.scheduler_client import (
     ExecutorView,
     HttpSchedulerClient,

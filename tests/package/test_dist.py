@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 from tools import dist
 
 pytestmark = pytest.mark.full

@@ -17,7 +17,7 @@ from caraway_acceleration.versions.version import DatasetVersion
 from caraway_assist.models.conversations import Conversations
 from caraway_core.ids import PUBLIC, ExecutorId, TableName
 from caraway_core.protocols.state import StateEntry, StateStore
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_scheduler.jobs import codec
 from caraway_scheduler.membership.drains import Drains
 from tests.kit import stored_records as sample

@@ -4,7 +4,7 @@ import pytest
 from starlette.responses import Response
 
 from caraway_core import errors as raised
-from caraway_core.outcomes import FailureKind
+from caraway_core.errors.outcomes import FailureKind
 from caraway_serving import errors
 
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI, HTTPException, Query
 from starlette.responses import PlainTextResponse, Response
 
-from caraway_core.outcomes import FailureKind
+from caraway_core.errors.outcomes import FailureKind
 from caraway_serving import errors, failures
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.failures import ErrorShapes

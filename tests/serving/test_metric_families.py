@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from caraway_core.durations import Durations, Labels
+from caraway_core.process.durations import Durations, Labels
 from caraway_serving.metric_families import Families
 
 FAMILIES = Families("caraway_")

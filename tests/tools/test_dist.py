@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 from tests.kit import helm
 from tools import dist
 
@@ -37,7 +37,7 @@ def test_the_context_holds_what_the_dockerfile_copies() -> None:
         "pyproject.toml",
         "hatch_build.py",
         "requirements/image.txt",
-        "core/caraway_core/version.py",
+        "core/caraway_core/releases/version.py",
         "console/package-lock.json",
         "docker/alive",
     } <= found

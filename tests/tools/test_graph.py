@@ -24,7 +24,8 @@ def later():
 
 
 def test_layers_are_listed_without_their_marks() -> None:
-    assert graph.layers({"layers": ["a", "(b) | c"]}) == [["a"], ["b", "c"]]
+    layers = graph.layers({"layers": ["a", "(b) | c", "d : e"]})
+    assert layers == [["a"], ["b", "c"], ["d", "e"]]
 
 
 def test_every_root_has_a_package() -> None:

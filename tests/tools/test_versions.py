@@ -3,7 +3,7 @@ from importlib import metadata
 
 import pytest
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 from tools import versions
 
 
@@ -17,7 +17,7 @@ def test_the_installed_metadata_has_it() -> None:
 
 
 def test_no_other_file_of_a_release_names_it() -> None:
-    known = set(versions.PLACES) | {"core/caraway_core/version.py"}
+    known = set(versions.PLACES) | {"core/caraway_core/releases/version.py"}
     naming = {
         path.relative_to(versions.ROOT).as_posix()
         for folder in ("charts", "docker", "operator", "core", "docs/operate", "docs/guides")

@@ -28,8 +28,9 @@ from caraway_acceleration.versions import requests as requests_applied
 from caraway_acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_acceleration.versions.versions import HeldVersion, Successor
-from caraway_core import changes, tasks
+from caraway_core import changes
 from caraway_core.changes import Changes
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, MovedOnError, QueryError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy

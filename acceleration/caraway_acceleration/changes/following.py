@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from caraway_acceleration.changes.ingesting import Ingest, Whence
 from caraway_acceleration.refresh.backoff import DELAYS
-from caraway_core import changes, tasks
-from caraway_core.backoff import Backoff
+from caraway_core import changes
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from caraway_acceleration.versions import making
 from caraway_acceleration.versions.version import DatasetVersion
-from caraway_core import tasks
 from caraway_core.changes import LogEntry
+from caraway_core.concurrency import tasks
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 
 # The golden ratio gives about 1, 2, 3, 5, 8 ... seconds.
 DELAYS = Delays(1.17, 300.0, factor=1.618, jitter=0.2)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.overrides import LoadMode
 from caraway_acceleration.versions.version import DatasetVersion
-from caraway_core.durations import Durations, Labels
 from caraway_core.ids import TableName
+from caraway_core.process.durations import Durations, Labels
 from caraway_scheduler.history.tasks import TaskRecord
 from caraway_serving import spans
 from caraway_serving.spans import Span

@@ -9,8 +9,8 @@ from caraway_acceleration.refresh.backoff import Retries
 from caraway_acceleration.refresh.reloading import Bucketed, LoadPlan
 from caraway_acceleration.versions import fingerprints
 from caraway_acceleration.versions.current_version import Subject
-from caraway_core import registry
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration, ConflictAction
 from caraway_core.partitions.keys import ByExpression

@@ -21,8 +21,8 @@ from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import StoredSize
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_acceleration.versions.wishes import Ask
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.coordination.claims import RENEW_S

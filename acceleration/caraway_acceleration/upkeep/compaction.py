@@ -18,9 +18,9 @@ from caraway_acceleration.versions import making
 from caraway_acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_acceleration.versions.versions import HeldVersion
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
 from caraway_core.changes import Log, LogEntry
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.results import ResultStore
 

@@ -22,11 +22,11 @@ from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import VersionMaker
 from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_acceleration.versions.versions import HeldVersion, Successor
-from caraway_core import snapshots as snapshot_marks
 from caraway_core.errors import CarawayError, InvalidRequestError, NotFoundError
 from caraway_core.partitions.keys import PartitionBy
+from caraway_core.protocols import snapshots as snapshot_marks
 from caraway_core.protocols.results import ChunkInfo, ResultStore
-from caraway_core.snapshots import FoundSnapshot, SnapshotListing
+from caraway_core.protocols.snapshots import FoundSnapshot, SnapshotListing
 
 logger = logging.getLogger(__name__)
 _TRIES = 5

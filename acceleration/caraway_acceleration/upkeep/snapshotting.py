@@ -8,7 +8,7 @@ from typing import Literal
 from caraway_acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_acceleration.versions.versions import HeldVersion, Successor
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_core.manifest.acceleration import SnapshotSettings
 

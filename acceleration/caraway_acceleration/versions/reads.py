@@ -17,7 +17,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateStore
 from caraway_core.statements import ActiveStatement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_scheduler.coordination.freshness import Mentions
 
 logger = logging.getLogger(__name__)

@@ -14,9 +14,10 @@ from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatReque
 from caraway_ai.providers.openai_compatible import OpenAICompatible, WireEndpoint
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
-from caraway_core import cores, tasks
-from caraway_core.backoff import Cooldown, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Cooldown, Delays
 from caraway_core.errors import ModelAwayError, ModelError
+from caraway_core.process import cores
 
 Tell = Callable[[str], None]
 """Takes what loading does now, in a few words."""

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import ModelError
 from caraway_core.ray_nodes import tied
 

@@ -12,8 +12,8 @@ from typing import IO
 import orjson
 import pyarrow as pa
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, ModelError
+from caraway_core.loading import registry
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.tables import ResultPlace
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion, JsonObject
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 
 _OPENING_TAG = "<tool_call>"
 _MARKS = re.compile(r"(?:\s|</?tool_call>|```(?:json|tool_call|xml)?|[\[\],])*")

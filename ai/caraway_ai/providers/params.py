@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from caraway_ai.specs import ModelSpec
-from caraway_core import strict_json
 from caraway_core.errors import ModelError
+from caraway_core.json_texts import strict_json
 from caraway_core.manifest import model_params, units
 
 Value = TypeVar("Value")

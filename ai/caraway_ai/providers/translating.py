@@ -9,7 +9,7 @@ from typing import Any
 
 from caraway_ai.chat.checking import RequestFieldError
 from caraway_ai.protocols import ChatRequest, JsonObject
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 
 INSTRUCTING = ("system", "developer")
 """The roles of messages that instruct the model."""

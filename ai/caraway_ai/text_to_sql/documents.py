@@ -10,7 +10,7 @@ from caraway_ai.text_to_sql.prompting import INSTRUCTIONS
 from caraway_ai.tools.data_access import KnownColumn, SearchedColumn
 from caraway_ai.tools.sql_names import plain_name, plain_table
 from caraway_core.ids import TableName
-from caraway_core.sql_functions import SqlFunction
+from caraway_core.sqltext.sql_functions import SqlFunction
 
 _TITLE = "# SQL over the data of this runtime"
 _NOTES = (

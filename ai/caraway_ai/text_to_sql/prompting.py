@@ -12,7 +12,7 @@ from caraway_ai.tools.protocol import ToolDefinition
 from caraway_ai.tools.sql_names import plain_name, plain_table
 from caraway_ai.tools.tool_search import Embed, ToolIndex, ToolQuery
 from caraway_core.ids import TableName
-from caraway_core.sql_functions import SqlFunction
+from caraway_core.sqltext.sql_functions import SqlFunction
 
 INSTRUCTIONS = (
     "Write one SQL query in the PostgreSQL dialect that answers the question. It runs on Apache "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from caraway_ai.protocols import JsonObject
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 
 
 @dataclass(frozen=True, slots=True)

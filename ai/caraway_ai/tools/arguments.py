@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from caraway_ai.tools.protocol import Arguments, JsonSchema
-from caraway_core import strict_json
 from caraway_core.errors import InvalidRequestError
+from caraway_core.json_texts import strict_json
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

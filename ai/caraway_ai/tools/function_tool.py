@@ -6,7 +6,7 @@ from typing import Any
 from caraway_ai.tools import bounding
 from caraway_ai.tools.data_access import DataAccess, RowLimits
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
-from caraway_core.sql_functions import GROUP, SqlFunction
+from caraway_core.sqltext.sql_functions import GROUP, SqlFunction
 
 _VALUE = "value"
 

@@ -11,8 +11,8 @@ import httpx
 from caraway_ai.providers.params import scrubbed
 from caraway_ai.tools.headers import authorization, parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
-from caraway_core import strict_json
 from caraway_core.errors import DeadlineError, ToolError
+from caraway_core.json_texts import strict_json
 from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.units import seconds
 

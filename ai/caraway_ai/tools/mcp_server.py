@@ -16,9 +16,10 @@ from caraway_ai.tools import arguments as arguments_
 from caraway_ai.tools.headers import authorization, parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
 from caraway_ai.tools.toolbox import is_name
-from caraway_core import strict_json, tasks
-from caraway_core.backoff import USUAL, Backoff
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import USUAL, Backoff
 from caraway_core.errors import DeadlineError, NotInstalledError, ToolError
+from caraway_core.json_texts import strict_json
 from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.units import seconds
 

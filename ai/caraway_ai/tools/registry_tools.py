@@ -7,8 +7,8 @@ from caraway_ai.tools import bounding
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller, ToolDefinition
 from caraway_ai.tools.tool_search import Embed, ToolIndex, ToolMatch, ToolQuery
 from caraway_ai.tools.toolbox import MOST_LISTED, Toolbox
-from caraway_core import registry
 from caraway_core.errors import NotFoundError
+from caraway_core.loading import registry
 
 
 class ToolSearchTool:

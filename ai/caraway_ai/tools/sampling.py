@@ -9,8 +9,8 @@ from caraway_ai.tools import bounding
 from caraway_ai.tools.data_access import DataAccess, KnownColumn, KnownTable, RowLimits
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_ai.tools.sql_names import quoted, quoted_table
-from caraway_core import registry
 from caraway_core.errors import InvalidRequestError
+from caraway_core.loading import registry
 from caraway_core.sqltext import sort_keys
 
 _MOST_ROWS = 100

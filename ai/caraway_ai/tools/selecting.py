@@ -9,8 +9,8 @@ from caraway_ai.tools.protocol import Tool, ToolCaller, ToolDefinition
 from caraway_ai.tools.registry_tools import ToolInvocation, ToolSearchTool
 from caraway_ai.tools.tool_search import Embed
 from caraway_ai.tools.toolbox import MOST_LISTED, Toolbox
-from caraway_core import registry
 from caraway_core.errors import NotFoundError
+from caraway_core.loading import registry
 
 
 @dataclass(frozen=True, slots=True)

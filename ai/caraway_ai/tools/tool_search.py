@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from caraway_ai.tools.protocol import JsonSchema, ToolDefinition
 from caraway_core.errors import CarawayError
-from caraway_core.searching import RRF_K
+from caraway_core.sqltext.searching import RRF_K
 
 logger = logging.getLogger(__name__)
 

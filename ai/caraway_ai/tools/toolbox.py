@@ -12,8 +12,8 @@ from caraway_ai.tools import arguments as arguments_
 from caraway_ai.tools import bounding
 from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.protocol import Tool, ToolCaller, ToolDefinition
-from caraway_core import registry
 from caraway_core.errors import CarawayError, DeadlineError, NotFoundError, ToolError
+from caraway_core.loading import registry
 from caraway_core.manifest.declared_tools import OTHER_NAMES
 
 BUILTIN = "builtin"

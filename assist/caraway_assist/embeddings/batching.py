@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import ModelAwayError, ModelInputError, OverloadedError
 from caraway_core.protocols.embedding import EmbeddedTexts, Embedder
 

@@ -14,9 +14,10 @@ from caraway_assist.embeddings.hosted import HostedEmbedder, hosted
 from caraway_assist.embeddings.kept_answers import KeptAnswers, key_of
 from caraway_assist.embeddings.states import EmbedderState, EmbeddingTallies
 from caraway_assist.hosting.service import Hosting
-from caraway_core import registry
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ModelError, NotFoundError
+from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredEmbedder, Manifest, SecretResolver
 from caraway_core.manifest.models import LOCAL_EMBEDDERS
 from caraway_core.manifest.runtime import EmbeddingsCacheSettings
@@ -29,7 +30,6 @@ from caraway_core.protocols.embedding import (
     mark_of,
 )
 from caraway_core.tables import ResultPlace
-from caraway_core.tasks import Tasks
 from caraway_plugins.embeddings.loaded import LoadedEmbedders
 from caraway_plugins.embeddings.recent import RecentVectors
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord

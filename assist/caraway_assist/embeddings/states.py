@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from caraway_assist.hosting.copies import Copies
-from caraway_core.durations import Durations, Labels
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest import DeclaredEmbedder
+from caraway_core.process.durations import Durations, Labels
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 
 EmbedderStatus = Literal["initializing", "ready", "error"]

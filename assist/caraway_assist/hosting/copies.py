@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from caraway_assist.hosting.placing import Candidate, Need, chosen, lacking
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import (
     CarawayError,
     ExecutorLostError,

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from caraway_assist.hosting.copies import Copies, HostPlaces
 from caraway_assist.hosting.placing import Candidate
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest.models import ModelResources
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.hosting import CopyOrder, HostedSpec
-from caraway_core.tasks import Tasks
 from caraway_scheduler.membership import Membership
 
 

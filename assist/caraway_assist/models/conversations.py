@@ -12,10 +12,10 @@ import orjson
 
 from caraway_ai import json_values
 from caraway_ai.protocols import JsonObject
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_core.ids import PrincipalId
 from caraway_core.protocols.state import StateStore
-from caraway_core.quotas import Quota, QuotaLimits
 
 logger = logging.getLogger(__name__)
 KEPT_S = 24 * 3600.0

@@ -17,7 +17,7 @@ from caraway_assist.models.limits import LimitSettings, ModelLimits
 from caraway_assist.models.metering import CallMeter, MeteredModel, MeteredResponses
 from caraway_assist.models.states import LoadedModel, ModelState
 from caraway_assist.models.usage import UsageLimits
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ModelError
 from caraway_core.manifest import Model, SecretResolver
 from caraway_core.manifest.models import LOCAL_PROVIDERS, ModelResources

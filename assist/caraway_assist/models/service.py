@@ -21,11 +21,11 @@ from caraway_assist.models.routing import ModelRoute
 from caraway_assist.models.states import ModelCaller, ModelState
 from caraway_assist.models.tallies import ModelTallies
 from caraway_assist.models.worker_calls import Answering, WorkerCall
+from caraway_core.concurrency.quotas import QuotaLimits
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import NotFoundError
 from caraway_core.manifest import Manifest, Model, SecretResolver
 from caraway_core.protocols.state import StateStore
-from caraway_core.quotas import QuotaLimits
-from caraway_core.tasks import Tasks
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_serving import spans
 

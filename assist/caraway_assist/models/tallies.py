@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from caraway_core.durations import Durations, Labels
+from caraway_core.process.durations import Durations, Labels
 
 
 class ModelTallies:

@@ -21,7 +21,7 @@ from caraway_assist.tools.data import caller_of
 from caraway_assist.tools.extending import allowed_tables
 from caraway_core.errors import CarawayError, InvalidRequestError, ModelInputError, NotFoundError
 from caraway_core.ids import TableName
-from caraway_core.sql_functions import SqlFunction
+from caraway_core.sqltext.sql_functions import SqlFunction
 from caraway_scheduler.coordination.freshness import Mentions
 from caraway_scheduler.dispatch.wrappers.functions import ManifestFunctions
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord

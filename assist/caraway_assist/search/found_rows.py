@@ -16,8 +16,8 @@ from caraway_assist.search.tables import (
 from caraway_assist.search.ways import RankingWays
 from caraway_core.errors import InvalidQueryError
 from caraway_core.protocols.searching import FoundRows, SearchWay
-from caraway_core.searching import MOST_HITS, SearchMethod, TableSearch
 from caraway_core.sqltext import predicates
+from caraway_core.sqltext.searching import MOST_HITS, SearchMethod, TableSearch
 from caraway_core.statements import ReadPoint
 
 SCORE = "score"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.protocols.embedding import EmbeddedTexts, Embedder
 from caraway_serving import spans
 from caraway_serving.spans import Span

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.searching import MOST_HITS
 from caraway_core.sqltext import predicates
+from caraway_core.sqltext.searching import MOST_HITS
 
 MOST_TEXT_BYTES = 64 * 1024
 MOST_WHERE_BYTES = 256 * 1024

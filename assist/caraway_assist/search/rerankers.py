@@ -11,13 +11,13 @@ from typing import Literal
 from caraway_ai import judging
 from caraway_ai.protocols import ChatCompletion, ChatRequest
 from caraway_assist.search.tallies import RerankerTallies
-from caraway_core import registry
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, InvalidQueryError, ModelAwayError, ModelError
+from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredReranker, Manifest, SecretResolver
 from caraway_core.manifest.declared_rerankers import CHAT_MODEL
 from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec, TextReranker
-from caraway_core.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 _AGAIN = Delays(2.0, 60.0, jitter=0.2)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from caraway_assist.search.requests import SearchRequest
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import CatalogVersion, PrincipalId
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_scheduler.queries.cache import CacheSettings
 
 SearchKey = tuple[PrincipalId, CatalogVersion, SearchRequest]

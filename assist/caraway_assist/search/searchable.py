@@ -16,7 +16,7 @@ from caraway_core.manifest.search_columns import (
     SearchColumns,
     VectorSettings,
 )
-from caraway_core.searching import SearchMethod
+from caraway_core.sqltext.searching import SearchMethod
 from caraway_core.statements import ViewFacts
 from caraway_scheduler.catalog.catalog import Catalog
 

@@ -18,11 +18,11 @@ from caraway_assist.search.table_rankings import SearchedTable, TableRankings
 from caraway_assist.search.tables import Ranking, TableRanker, rankings
 from caraway_assist.search.tallies import SearchTallies
 from caraway_assist.search.warm_up import SearchWarmUp
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, CatalogMovedError, InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.searching import SearchMethod
+from caraway_core.sqltext.searching import SearchMethod
 from caraway_core.statements import ReadPoint
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.answers import CacheStatus

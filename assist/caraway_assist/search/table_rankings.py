@@ -9,8 +9,8 @@ from caraway_assist.search.merging import MergedRow
 from caraway_assist.search.requests import SearchRequest
 from caraway_assist.search.searchable import SearchableTable
 from caraway_assist.search.tables import RankedTable, Ranking, RankingRequest, TableRanker
-from caraway_core import tasks
-from caraway_core.searching import MOST_HITS
+from caraway_core.concurrency import tasks
+from caraway_core.sqltext.searching import MOST_HITS
 from caraway_core.statements import ReadPoint
 
 _AT_ONCE = 4

@@ -16,7 +16,7 @@ from caraway_core.errors import CarawayError, InvalidQueryError, NotDistributabl
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.searching import SearchMethod
+from caraway_core.sqltext.searching import SearchMethod
 from caraway_core.statements import ReadPoint, Statement
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_serving import spans

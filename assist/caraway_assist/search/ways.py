@@ -9,7 +9,7 @@ from caraway_assist.search.tables import Ranking, TableRanker
 from caraway_core.errors import NotDistributableError
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.searching import SearchWay
-from caraway_core.searching import SearchMethod
+from caraway_core.sqltext.searching import SearchMethod
 from caraway_core.statements import ReadPoint
 
 _KINDS = {SearchMethod.VECTOR: "vectors", SearchMethod.TEXT: "words"}

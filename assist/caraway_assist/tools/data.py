@@ -18,9 +18,9 @@ from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.sql_names import quoted_table
 from caraway_assist.search.requests import SearchRequest
 from caraway_assist.search.service import SearchService
-from caraway_core import registry
 from caraway_core.errors import InvalidRequestError, NotFoundError
 from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset, View, names
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_scheduler.catalog.catalog import Catalog

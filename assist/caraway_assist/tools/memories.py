@@ -12,7 +12,7 @@ from caraway_assist.tools.data import principal_of, span_of
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.names import MEMORY_PATH
-from caraway_core.memories import MEMORY_SCHEMA
+from caraway_core.protocols.memories import MEMORY_SCHEMA
 from caraway_core.statements import GivenRows
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService

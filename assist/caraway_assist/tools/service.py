@@ -23,7 +23,7 @@ from caraway_assist.tools.data import RuntimeData
 from caraway_assist.tools.meanings import Meanings
 from caraway_assist.tools.memories import MemoryDataset
 from caraway_assist.tools.recording import recorder
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.manifest.declared_tools import DeclaredTool

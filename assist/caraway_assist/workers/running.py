@@ -8,10 +8,10 @@ import orjson
 
 from caraway_assist.models.service import Models
 from caraway_assist.models.states import ModelCaller
-from caraway_core.durations import Durations, Labels
 from caraway_core.errors import CarawayError
 from caraway_core.ids import PrincipalId
 from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.process.durations import Durations, Labels
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService

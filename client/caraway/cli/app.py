@@ -41,7 +41,7 @@ from caraway.cli.managing import (
     tokens,
 )
 from caraway_core.errors import CarawayError
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 
 DEBUG_HELP = "Show Python tracebacks."
 BUG_HINT = "this is a bug in Caraway; run `caraway --debug ...` to see the traceback"

@@ -13,7 +13,7 @@ import typer
 from caraway.cli import options, server_options
 from caraway.cli.options import StatusFormat
 from caraway.cli.server_options import address, memory_size
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.settings import ClusterOptions
 
 DataDir = Annotated[

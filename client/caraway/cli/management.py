@@ -8,7 +8,7 @@ import typer
 
 from caraway.cli import server_options
 from caraway.cli.server_options import address
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.settings import ManagementOptions
 
 DEFAULT_HTTP = "127.0.0.1:8070"

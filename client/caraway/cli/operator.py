@@ -6,7 +6,7 @@ import typer
 
 from caraway.cli import server_options
 from caraway.cli.server_options import address
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.settings import OperatorOptions
 
 

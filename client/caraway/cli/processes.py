@@ -7,7 +7,7 @@ import typer
 
 from caraway.cli import server_options
 from caraway.cli.server_options import TOKEN_HELP, address, memory_size, with_run_options
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.settings import (
     ExecutorFlight,
     ExecutorOptions,

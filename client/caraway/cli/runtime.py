@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from caraway.cli.server_options import Manifest, with_run_options
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.settings import RunOptions
 
 

@@ -26,8 +26,8 @@ from caraway_cluster.store.chunk_folder import (
 )
 from caraway_cluster.store.messages import Body, HttpError, Receive, Reply, Scope, Send
 from caraway_cluster.store.metrics import CONTENT_TYPE, StoreMetrics
-from caraway_core import disks
-from caraway_core.signatures import SignatureGate, target_of
+from caraway_core.process import disks
+from caraway_core.security.signatures import SignatureGate, target_of
 
 logger = logging.getLogger(__name__)
 BLOCK_BYTES = 1024 * 1024

@@ -8,8 +8,9 @@ import socket
 
 from caraway_cluster.store.application import StoreApplication
 from caraway_cluster.store.chunk_folder import ChunkFolder
-from caraway_core import logs, ray_nodes, ready_pipe
+from caraway_core import ray_nodes
 from caraway_core.errors import CarawayError
+from caraway_core.process import logs, ready_pipe
 from caraway_core.settings import StoreOptions
 from caraway_serving import listeners
 from caraway_serving.listeners import HttpServer

@@ -10,8 +10,8 @@ import hmac
 import secrets
 import socket
 
-from caraway_core import signatures
 from caraway_core.errors import CarawayError
+from caraway_core.security import signatures
 
 LIMIT_S = 5.0
 _VALUE = 32

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from caraway_core import registry
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import searching
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.search_columns import DeclaredEmbedder, SearchColumns, builtin_embedders

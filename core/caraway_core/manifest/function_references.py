@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from caraway_core.errors import InvalidQueryError, Problem
 from caraway_core.manifest import function_rules, names
 from caraway_core.manifest.document import Document
-from caraway_core.sql_functions import SqlFunction
 from caraway_core.sqltext import function_bodies
 from caraway_core.sqltext.expanding import Expander, FunctionBodyError
+from caraway_core.sqltext.sql_functions import SqlFunction
 
 _NONE = Expander()
 

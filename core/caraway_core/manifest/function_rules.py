@@ -4,20 +4,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from caraway_core import registry
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import function_types, scalars
 from caraway_core.manifest.declared_tools import RESERVED_TOOLS, DeclaredTool
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.shape import functions as shapes
-from caraway_core.sql_functions import (
+from caraway_core.sqltext import builtin_functions, function_bodies, lexer
+from caraway_core.sqltext.sql_functions import (
     FunctionParameter,
     ReturnedColumn,
     SqlCast,
     SqlFunction,
     Volatility,
 )
-from caraway_core.sqltext import builtin_functions, function_bodies, lexer
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _TYPES = {"string": "text", "integer": "bigint", "number": "double", "boolean": "boolean"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caraway_core.manifest.column_types import arrow_type
-from caraway_core.sql_functions import SqlCast
+from caraway_core.sqltext.sql_functions import SqlCast
 
 _LONGEST = 1_000
 _UNITS = {"s": "Second", "ms": "Millisecond", "us": "Microsecond", "ns": "Nanosecond"}

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.manifest import places
 from caraway_core.settings import MOST_PORT
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from caraway_core import registry
+from caraway_core.loading import registry
 
 DEFAULTS: Mapping[str, str] = {
     "temperature": "number",

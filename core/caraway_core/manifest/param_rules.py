@@ -7,8 +7,8 @@ a wrong param fails by itself, and all others serve.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import (
     embedder_names,
     known_params,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError
+from caraway_core.loading import registry
 from caraway_core.manifest.values import Manifest
 
 ALL_STORES = "secrets"

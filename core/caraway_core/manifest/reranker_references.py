@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from caraway_core import registry
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import names, scalars
 from caraway_core.manifest.declared_rerankers import CHAT_MODEL, DeclaredReranker
 from caraway_core.manifest.document import Document

@@ -6,8 +6,8 @@ They read the plain document, as those of `rules`.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from caraway_core import registry
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import column_types, scalars, searching
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.search_columns import BUILTIN, Chunking

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from caraway_core import registry
 from caraway_core.errors import ParametersError, Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import scalars, units
 from caraway_core.manifest.declared_tools import (
     BUILTIN_TOOLS,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_core import registry
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest.document import Document, Location
 
 BUILT = (

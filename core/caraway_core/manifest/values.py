@@ -12,7 +12,7 @@ from caraway_core.manifest.models import Model
 from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
 from caraway_core.manifest.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
 from caraway_core.manifest.workers import DeclaredWorker
-from caraway_core.sql_functions import SqlFunction
+from caraway_core.sqltext.sql_functions import SqlFunction
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from caraway_core import registry
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest import units
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.shape import workers as shapes

@@ -4,14 +4,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from caraway_core import git
 from caraway_core.errors import (
     DeadlineError,
     InvalidRequestError,
     NotInstalledError,
     UnavailableError,
 )
-from caraway_core.git import Checkout, GitError
+from caraway_core.packages import git
+from caraway_core.packages.git import Checkout, GitError
 from caraway_core.packages.sources import PackageSource
 
 MOST_REPOSITORIES = 8

@@ -10,7 +10,6 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.offers import OfferedPart
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -18,6 +17,7 @@ from caraway_core.statements import (
     Statement,
     ViewFacts,
 )
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import StoredTable
 
 

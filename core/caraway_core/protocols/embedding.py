@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from caraway_core import registry
+from caraway_core.loading import registry
 
 if TYPE_CHECKING:
     import pyarrow as pa

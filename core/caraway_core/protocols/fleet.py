@@ -19,12 +19,11 @@ from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.protocols.versions import SpokenVersions, growing
+from caraway_core.releases.protocol_versions import SpokenVersions, growing
 from caraway_core.settings import Address
 from caraway_core.statements import GivenRows, Statement
 from caraway_core.suspects import End
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
 ANSWER_S = 2.0

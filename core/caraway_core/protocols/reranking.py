@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from caraway_core import registry
+from caraway_core.loading import registry
 
 
 class TextReranker(Protocol):

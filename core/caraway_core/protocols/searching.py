@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from caraway_core.searching import TableSearch
+from caraway_core.sqltext.searching import TableSearch
 from caraway_core.statements import ReadPoint
 
 

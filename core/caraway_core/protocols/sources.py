@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 
 
 @dataclass(frozen=True, slots=True)

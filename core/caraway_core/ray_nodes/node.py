@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from caraway_core import exiting, tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
+from caraway_core.process import exiting
 from caraway_core.ray_nodes import options as node_options
 from caraway_core.ray_nodes import sessions, tied
 from caraway_core.ray_nodes.options import NodeOptions

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-from caraway_core import secret_urls
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import start_hook
+from caraway_core.security import secret_urls
 
 _TLS = "rediss://"
 _ANSWER_S = 5.0

@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NoReturn
 
-from caraway_core import registry, searching
 from caraway_core.errors import InvalidQueryError
-from caraway_core.sql_functions import FunctionParameter, SqlFunction
-from caraway_core.sqltext import builtin_functions, function_bodies, function_calls, lexer
+from caraway_core.loading import registry
+from caraway_core.sqltext import (
+    builtin_functions,
+    function_bodies,
+    function_calls,
+    lexer,
+    searching,
+)
 from caraway_core.sqltext.function_calls import FunctionArgument, FunctionCall
+from caraway_core.sqltext.sql_functions import FunctionParameter, SqlFunction
 
 MOST_ADDED = 1024 * 1024
 """The most characters that calls may add to a text: nested ones may double it with each level."""

@@ -7,9 +7,9 @@ table `args` with one row.
 
 from collections.abc import Collection, Iterator, Sequence
 
-from caraway_core.sql_functions import SqlFunction
 from caraway_core.sqltext import builtin_functions, comments, lexer, writing
 from caraway_core.sqltext.lexer import SqlToken
+from caraway_core.sqltext.sql_functions import SqlFunction
 
 ARGS = "args"
 _CLOSING = {"(": ")", "[": "]", "{": "}"}

@@ -3,7 +3,7 @@
 import os
 import threading
 
-from caraway_core import cores
+from caraway_core.process import cores
 
 _STACK_BYTES = 64 * 1024 * 1024
 """The stack size of a thread. Only the part in use takes memory."""

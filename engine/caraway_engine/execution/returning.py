@@ -8,7 +8,7 @@ from functools import cache
 
 from datafusion import DataFrame, SessionConfig, SessionContext
 
-from caraway_core import cores
+from caraway_core.process import cores
 
 _ROUNDS = 32
 """Nearly all that can be returned was, after 6 to 26 statements."""

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from caraway_core import logs
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
+from caraway_core.process import logs
 from caraway_engine.execution import frugal
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.statements.statements import Effect

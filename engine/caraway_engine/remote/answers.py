@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
-from caraway_core import registry
 from caraway_core.errors import QueryError
+from caraway_core.loading import registry
 from caraway_core.protocols.remote import RemoteReader, RemoteRows
 from caraway_core.work import SourceQuery
 from caraway_engine.errors import failing

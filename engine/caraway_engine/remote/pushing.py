@@ -15,8 +15,7 @@ from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import RemoteTable
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_core.work import SourceQuery
 from caraway_engine.remote import datasets, unfolding
 from caraway_engine.remote.queries import RemoteQuery

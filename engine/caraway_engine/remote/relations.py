@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from substrait.algebra_pb2 import Expression, FetchRel, Rel, SortField
 
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import RemoteTable
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import expressions, words
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.words import NotPushableError, Term

@@ -12,8 +12,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import TableName
 from caraway_core.pieces import SplitPiece
 from caraway_core.protocols.fleet import Share
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import RemoteSplit, RemoteTable
+from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_core.work import SourceQuery
 from caraway_engine.remote import datasets, unfolding
 from caraway_engine.remote.queries import RemoteQuery

@@ -1,6 +1,6 @@
 """Explains a statement that runs in stages: estimates its stages and describes them."""
 
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.routing.decisions import Described
 from caraway_engine.routing.held import StagedStatement
 from caraway_engine.sharing import dealing, pruning

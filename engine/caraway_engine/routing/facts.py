@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from weakref import WeakKeyDictionary
 
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.routing.decisions import LookedUp
 from caraway_engine.routing.protocol import Workers
 from caraway_engine.rows import entries

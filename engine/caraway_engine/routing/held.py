@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from caraway_core.errors import PlanLostError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Share
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.routing.protocol import PlanId
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.stages import StageGraph

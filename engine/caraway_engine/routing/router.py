@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import CatalogVersion
 from caraway_core.sqltext import explained
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.routing import explaining, sharing_out
 from caraway_engine.routing.decisions import (
     Decision,

@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl
 
 from datafusion import SessionContext, object_store
 
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoreSpec
+from caraway_core.tables import StoreSpec, TableSpec
 
 _KEPT = 256
 _made: OrderedDict[str, Any] = OrderedDict()

@@ -13,7 +13,7 @@ from datafusion import ExecutionPlan
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 
 _NOTHING = "EmptyExec"
 

@@ -5,9 +5,14 @@ from typing import Any
 
 from datafusion.catalog import Table
 
-from caraway_core import scanners
-from caraway_core.table_specs import TableSpec, TableSplit
-from caraway_core.tables import FilesTable, MemoryTable, RemoteTable
+from caraway_core.tables import (
+    FilesTable,
+    MemoryTable,
+    RemoteTable,
+    TableSpec,
+    TableSplit,
+    scanners,
+)
 from caraway_engine.scans.readers import files, memory, remote
 
 TableReader = Callable[[Any, Sequence[TableSplit]], Table]

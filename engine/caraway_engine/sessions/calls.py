@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import registry
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.searching import FUNCTIONS
+from caraway_core.loading import registry
 from caraway_core.sqltext import placeholders, table_calls
-from caraway_core.statement_searches import FUSED_SCORE, RERANK_SCORE, SCORE
+from caraway_core.sqltext.searching import FUNCTIONS
 from caraway_core.statements import Statement
+from caraway_core.statements.searches import FUSED_SCORE, RERANK_SCORE, SCORE
 from caraway_engine.statements import bounds, plan_facts
 from caraway_engine.table_functions import arguments, filters, stand_ins
 from caraway_engine.table_functions.arguments import (

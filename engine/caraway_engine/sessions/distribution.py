@@ -13,7 +13,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import TableName
 from caraway_core.partitions import matching
 from caraway_core.partitions.keys import BucketKey
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.remote import unfolding
 from caraway_engine.rows import coercion
 from caraway_engine.sharing import pruning

@@ -21,8 +21,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.joins import conjuncts
 from caraway_engine.stages.relations import children, field_of, kind, origins, table_name

@@ -14,8 +14,8 @@ from substrait.plan_pb2 import Plan as Substrait
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError, SourceNotReadError
 from caraway_core.ids import TableName
 from caraway_core.sqltext import explained, placeholders
-from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import Statement, TableWrite
+from caraway_core.statements.searches import StatementSearch
 from caraway_engine import known_faults
 from caraway_engine.execution import frugal, whole_reads
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names

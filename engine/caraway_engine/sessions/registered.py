@@ -13,7 +13,7 @@ from caraway_core.errors import CarawayError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine import known_faults, stored
 from caraway_engine.errors import failures
 from caraway_engine.execution import contexts

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.searching import TableSearch
 from caraway_core.sqltext import explained, predicates
-from caraway_core.statement_searches import (
+from caraway_core.sqltext.searching import TableSearch
+from caraway_core.statements import Statement
+from caraway_core.statements.searches import (
     FUSED_SCORE,
     FusedSearches,
     RerankedRows,
     StatementSearch,
     WeightedSearch,
 )
-from caraway_core.statements import Statement
 from caraway_engine.known_faults import PlannedStatement
 from caraway_engine.sessions import calls, plans
 from caraway_engine.sessions.calls import CallReader, StandIn

@@ -9,7 +9,8 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
-from caraway_core.statement_questions import (
+from caraway_core.statements import CatalogSnapshot, GivenRows, Statement, TableWrite, ViewFacts
+from caraway_core.statements.questions import (
     Answer,
     ParameterQuestion,
     SearchQuestion,
@@ -17,8 +18,7 @@ from caraway_core.statement_questions import (
     StatementQuestion,
     WriteQuestion,
 )
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import CatalogSnapshot, GivenRows, Statement, TableWrite, ViewFacts
+from caraway_core.statements.searches import StatementSearch
 from caraway_core.work import BatchCall, SourceQuery
 from caraway_engine import stored
 from caraway_engine.execution.contexts import Pools

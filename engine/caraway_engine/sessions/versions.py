@@ -8,7 +8,7 @@ from datafusion.catalog import Table
 from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_core.work import SubstraitFragment
 from caraway_engine import stored
 from caraway_engine.rows import entries

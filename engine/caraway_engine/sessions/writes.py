@@ -13,7 +13,7 @@ from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
 from caraway_core.statements import DELETE, INSERT, UPDATE, Statement, TableWrite
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution import contexts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts, plan_nodes, subplans

@@ -10,8 +10,7 @@ from caraway_core.ids import ExecutorId
 from caraway_core.partitions import matching
 from caraway_core.pieces import Piece
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.rows import entries
 from caraway_engine.sharing import shares
 from caraway_engine.sharing.shares import ListedPiece

@@ -16,8 +16,7 @@ from caraway_core.partitions import matching, naming
 from caraway_core.partitions.keys import ByExpression
 from caraway_core.partitions.matching import Fact
 from caraway_core.protocols.fleet import Share
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import (
     body,

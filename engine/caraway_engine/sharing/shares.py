@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from caraway_core.pieces import FileRange, Piece, SplitPiece, StoredPiece
-from caraway_core.table_specs import TableSplit
+from caraway_core.tables import TableSplit
 
 _NEARLY_EVEN = 1.2
 """Files are split only if the largest share exceeds the mean by more than this factor."""

@@ -17,7 +17,7 @@ from caraway_core.errors import ExecutionError, NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.pieces import FileRange
 from caraway_core.protocols.fleet import Share
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.sharing import file_leaves
 from caraway_engine.sharing.file_leaves import FilesChangedError, Leaf
 from caraway_engine.sharing.shares import ListedPiece

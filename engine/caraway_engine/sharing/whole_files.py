@@ -19,8 +19,7 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.pieces import FileRange, Piece, SplitPiece
 from caraway_core.protocols.fleet import Share
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FilesTable, MemoryTable
+from caraway_core.tables import FilesTable, MemoryTable, TableSpec
 from caraway_engine.scans import tables
 from caraway_engine.sharing import renaming, sharing
 

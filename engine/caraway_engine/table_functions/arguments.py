@@ -5,11 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from caraway_core import registry
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.searching import (
+from caraway_core.loading import registry
+from caraway_core.sqltext import lexer
+from caraway_core.sqltext.searching import (
     MOST_HITS,
     RERANK,
     RRF,
@@ -18,10 +19,9 @@ from caraway_core.searching import (
     VECTOR_SEARCH,
     SearchMethod,
 )
-from caraway_core.sqltext import lexer
 from caraway_core.sqltext.table_calls import CallArgument, TableCall
-from caraway_core.statement_searches import RecencyDecay
 from caraway_core.statements import Scalar
+from caraway_core.statements.searches import RecencyDecay
 from caraway_engine.statements import plan_facts
 
 _METHODS = {VECTOR_SEARCH: SearchMethod.VECTOR, TEXT_SEARCH: SearchMethod.TEXT}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from caraway_core import tasks as background
+from caraway_core.concurrency import tasks as background
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import AnswerPage

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pyarrow as pa
 
-from caraway_core import tasks as background
+from caraway_core.concurrency import tasks as background
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,

@@ -13,17 +13,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.backoff import Backoff, Delays
 from caraway_core.channels import handshake
 from caraway_core.channels.channel import Channel
 from caraway_core.channels.handshake import NoProofError
+from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols import wire
 from caraway_core.protocols.wire import PackedPage, SentPage
 from caraway_core.settings import Address
 from caraway_core.statements import Statement
-from caraway_core.tasks import Tasks
 from caraway_executor.tasks.worker import Worker
 
 logger = logging.getLogger(__name__)

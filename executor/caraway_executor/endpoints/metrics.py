@@ -12,7 +12,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_executor.endpoints.tallies import ExecutorTallies, Moved
 
 CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST

@@ -11,10 +11,10 @@ from typing import NoReturn
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core import tickets
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.offers import FlightPlace, digest
+from caraway_core.security import tickets
 from caraway_core.settings import Address
 from caraway_executor.answers.offers import OfferedRows, Offers
 from caraway_executor.part_options import PartServing

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from caraway_core.durations import Durations
+from caraway_core.process.durations import Durations
 
 
 @dataclass(slots=True)

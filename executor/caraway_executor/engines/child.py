@@ -12,8 +12,8 @@ import threading
 
 import uvloop
 
-from caraway_core import logs
 from caraway_core.channels.channel import Channel
+from caraway_core.process import logs
 from caraway_engine.execution import processes
 from caraway_executor.engines import served
 from caraway_executor.engines.messages import EngineOptions

@@ -16,7 +16,7 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.embedding import CatalogEmbedding, TextVectors
 from caraway_core.protocols.fleet import TaskTable
 from caraway_core.statements import CatalogSnapshot, Statement, SystemTable
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.rows import plain
 from caraway_executor.engines.messages import BatchesSent
 from caraway_executor.engines.shared_memory import HeldPlace, WritableMemory

@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from caraway_core import suspects, tasks
+from caraway_core import suspects
+from caraway_core.concurrency import tasks
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
-from caraway_core.backoff import Cooldown, Delays
+from caraway_core.concurrency.backoff import Cooldown, Delays
 from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_executor.engines import shared_memory
 from caraway_executor.engines.causes import Cause

@@ -9,8 +9,8 @@ from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import StoredTable
 from caraway_executor.engines.engines import Engines
 from caraway_executor.engines.messages import EngineOptions

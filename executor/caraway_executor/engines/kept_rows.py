@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSpec
 
 
 class KeptRows:

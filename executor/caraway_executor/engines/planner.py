@@ -14,8 +14,8 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import CatalogSnapshot, Statement
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph

@@ -14,12 +14,12 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from caraway_core.channels.channel import Channel
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.embedding import TextVectors
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, ViewFacts
-from caraway_core.tasks import Tasks
 from caraway_executor.engines import embedding, messages
 from caraway_executor.engines.causes import (
     Cause,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_executor.engines.crossing import part_rows
 

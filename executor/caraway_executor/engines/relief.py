@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from caraway_core.tasks import Tasks
+from caraway_core.concurrency.tasks import Tasks
 from caraway_executor.resources import freeing
 from caraway_executor.resources.memory_in_use import own_bytes
 

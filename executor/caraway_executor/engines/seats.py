@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from caraway_core.backoff import Cooldown, Delays
+from caraway_core.concurrency.backoff import Cooldown, Delays
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.statements import CatalogSnapshot, ViewFacts
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError
 from caraway_executor.engines.kept_rows import KeptRows, ProcessRows
 from caraway_executor.engines.messages import EngineOptions

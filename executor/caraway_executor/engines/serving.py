@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import tasks
 from caraway_core.channels.channel import Channel
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.dispatch import BatchStream

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_executor.engines import planning, withdrawing
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from caraway_core import tasks as background
+from caraway_core.concurrency import tasks as background
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError
 from caraway_core.protocols.hosting import AnswerParts
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from caraway_core import tasks as background
-from caraway_core.backoff import Cooldown, Delays
+from caraway_core.concurrency import tasks as background
+from caraway_core.concurrency.backoff import Cooldown, Delays
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError
 from caraway_core.protocols.hosting import (
     AnswerParts,

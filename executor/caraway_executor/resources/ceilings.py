@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.manifest import memory
 from caraway_core.suspects import End
 from caraway_executor.resources.usage import anonymous_bytes, worded

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_executor.resources.usage import used_s
 
 _LOOK_S = 0.05

@@ -10,16 +10,16 @@ from typing import Literal, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import logs
 from caraway_core.changes import Log
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
+from caraway_core.process import logs
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ChunkWriter
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_questions import Answer, SearchQuestion, StatementQuestion
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
+from caraway_core.statements.questions import Answer, SearchQuestion, StatementQuestion
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import OverloadedError
 
 _LOOK_S = 0.25

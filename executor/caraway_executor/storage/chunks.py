@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     CarawayError,
     DamagedChunkError,

@@ -17,8 +17,8 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from caraway_core import disks
 from caraway_core.errors import CarawayError, ResultStoreError
+from caraway_core.process import disks
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_plugins.stores import chunks
 from caraway_plugins.stores.durable import sync_folder

@@ -4,8 +4,8 @@ import asyncio
 from collections import deque
 from threading import Lock
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, ResultStoreError
+from caraway_core.loading import registry
 from caraway_core.protocols.results import ChunkWriter, ResultStore
 from caraway_core.tables import ResultPlace
 

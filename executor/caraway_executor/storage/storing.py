@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols import storing

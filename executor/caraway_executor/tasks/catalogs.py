@@ -11,7 +11,7 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.embedding import CatalogEmbedding, EmbedderSpec
 from caraway_core.protocols.fleet import Pinned, TableCatalog
 from caraway_core.statements import CatalogSnapshot
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.resources.room import TaskMemory
 from caraway_executor.statements.local import LocalExecutor

@@ -12,11 +12,11 @@ from threading import Lock
 
 import pyarrow as pa
 
-from caraway_core import disks
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.process import disks
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ARRIVING = ".arriving-"

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import tasks as background
 from caraway_core.changes import Log
+from caraway_core.concurrency import tasks as background
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,

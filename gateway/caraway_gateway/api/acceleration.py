@@ -10,9 +10,9 @@ from starlette.responses import JSONResponse, Response
 
 from caraway_acceleration.service import Accelerations
 from caraway_acceleration.standings import DatasetStanding
-from caraway_core import registry
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_gateway.api import app_state, dataset_names
 from caraway_serving import bodies, errors, parsing, scopes
 from caraway_serving.errors import RefusedRequestError

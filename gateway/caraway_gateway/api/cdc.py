@@ -13,11 +13,10 @@ from caraway_acceleration.changes.ingesting import ChangesRefusedError
 from caraway_acceleration.missing import NoDatasetError, NotAcceleratedError
 from caraway_acceleration.service import Accelerations
 from caraway_acceleration.versions import requests as applied_requests
-from caraway_core import outcomes
 from caraway_core.changes import Changes
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, outcomes
+from caraway_core.errors.outcomes import FailureKind
 from caraway_core.ids import TableName
-from caraway_core.outcomes import FailureKind
 from caraway_gateway.api import app_state, dataset_names
 from caraway_gateway.api.cdc_documentation import INGEST
 from caraway_gateway.services import Services

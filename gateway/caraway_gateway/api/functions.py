@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from caraway_core.sql_functions import SqlFunction
+from caraway_core.sqltext.sql_functions import SqlFunction
 from caraway_gateway.api import app_state
 from caraway_serving import listings
 from caraway_serving.listings import ListingFormat

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, InvalidRequestError, NotInstalledError
+from caraway_core.loading import registry
 from caraway_core.packages import sources
 from caraway_core.packages.sources import PackageSource
 from caraway_gateway.api import app_state

@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from caraway_acceleration.snapshot_requests import SnapshotRequests
 from caraway_acceleration.upkeep.snapshots import SnapshotInfo
-from caraway_core import registry
 from caraway_core.errors import CarawayError, InvalidRequestError
+from caraway_core.loading import registry
 from caraway_gateway.api import app_state, dataset_names
 from caraway_serving import bodies, errors, parsing, scopes, shapes
 from caraway_serving.errors import RefusedRequestError

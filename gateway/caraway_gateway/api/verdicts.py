@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, InvalidRequestError
+from caraway_core.loading import registry
 from caraway_gateway.api import app_state
 from caraway_serving import bodies, errors, parsing, scopes, shapes
 from caraway_serving.errors import RefusedRequestError

@@ -18,10 +18,10 @@ from caraway_assist.workers.running import WorkerRuns
 from caraway_assist.workers.service import WorkerService
 from caraway_assist.workers.times import WorkerTurns
 from caraway_core import manifest as manifests
-from caraway_core.data_directory import DataDirectory
-from caraway_core.folder_size import FolderSize
 from caraway_core.ids import TableName
 from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.process.data_directory import DataDirectory
+from caraway_core.process.folder_size import FolderSize
 from caraway_core.statements import SystemTable
 from caraway_gateway.composition import recording, searching, security, shared_tables, storage
 from caraway_gateway.composition.backend import Backend, usable_cores

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import arrow_memory, cores, exiting, imports, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
-from caraway_core.data_directory import DataDirectory
+from caraway_core import ray_nodes
 from caraway_core.errors import ManifestError
+from caraway_core.loading import imports, registry
 from caraway_core.manifest import secret_references, view_searches
+from caraway_core.process import arrow_memory, cores, exiting, logs
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.settings import RunOptions, SchedulerOptions
 
 

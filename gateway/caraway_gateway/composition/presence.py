@@ -5,10 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
-from caraway_core.exiting import listens
+from caraway_core.process.exiting import listens
 from caraway_core.ray_nodes import NodeOptions, RayNode
 from caraway_core.settings import Address
 

@@ -4,8 +4,8 @@ import time
 from contextlib import AsyncExitStack
 
 from caraway_core import manifest as manifests
-from caraway_core.data_directory import DataDirectory
 from caraway_core.manifest import SecretResolver
+from caraway_core.process.data_directory import DataDirectory
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 
 

@@ -13,11 +13,12 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from caraway_core import exiting, ready_pipe, tasks
 from caraway_core import manifest as manifests
-from caraway_core.data_directory import DataDirectory
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.process import exiting, ready_pipe
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.settings import Address, RunOptions, SchedulerOptions
 from caraway_gateway.composition import app, assembly, backend, security
 from caraway_gateway.composition.announcing import Announcer

@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from caraway_core import registry
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import StateAwayError
+from caraway_core.loading import registry
 from caraway_core.protocols.state import StateStore
 
 logger = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caraway_acceleration.snapshot_requests import SnapshotPlace
-from caraway_core import registry
-from caraway_core.data_directory import DataDirectory
+from caraway_core.loading import registry
 from caraway_core.manifest import Manifest, RuntimeSettings, SecretResolver
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace

@@ -14,19 +14,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, Problem, QueryError
 from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset, Manifest, View, references
 from caraway_core.manifest.values import VIEW
-from caraway_core.searching import FUNCTIONS
-from caraway_core.sql_functions import FunctionParameter, SqlFunction
 from caraway_core.sqltext import mentions, table_calls
 from caraway_core.sqltext.expanding import Expander
-from caraway_core.statement_questions import SearchQuestion
+from caraway_core.sqltext.searching import FUNCTIONS
+from caraway_core.sqltext.sql_functions import FunctionParameter, SqlFunction
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable, ViewTable
+from caraway_core.statements.questions import SearchQuestion
+from caraway_core.tables import MemoryTable, TableSpec, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Prepared
 from caraway_scheduler.catalog import lineage

@@ -7,9 +7,9 @@ from typing import Any, TypeVar, cast
 
 from pyarrow import flight
 
-from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import JobId
+from caraway_core.json_texts import strict_json
 from caraway_core.sqltext import writing
 from caraway_gateway.api.queries import submissions
 from caraway_gateway.flight.callers import Caller

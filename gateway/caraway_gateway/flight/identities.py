@@ -3,8 +3,8 @@
 import uuid
 from threading import Lock
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import PUBLIC
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_serving.access import ANONYMOUS, Keyring, Principal
 
 _MOST_SESSIONS = 10_000

@@ -9,12 +9,13 @@ import time
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core import tasks, tickets
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, NotFoundError, QueryForbiddenError
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream, OfferedAnswer
 from caraway_core.protocols.offers import OfferOrder
-from caraway_core.tickets import PartTicket
+from caraway_core.security import tickets
+from caraway_core.security.tickets import PartTicket
 from caraway_gateway.flight.callers import Caller
 from caraway_gateway.flight.readings import FlightReading
 from caraway_gateway.services import Services

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core.answer_parts import AnswerPart
 from caraway_core.ids import JobId
+from caraway_core.statements.answer_parts import AnswerPart
 from caraway_gateway.api.queries import submissions
 from caraway_gateway.flight import actions
 from caraway_gateway.flight.callers import Caller

@@ -9,10 +9,10 @@ from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import PrincipalId, QueryId
 from caraway_core.protocols.dispatch import OfferedAnswer
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_gateway.services import Services
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
 from caraway_scheduler.queries.requests import QueryRequest

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core import tickets
+from caraway_core.security import tickets
 from caraway_core.sqltext import writing
 from caraway_gateway.flight import actions, bound, callers, commands, parts
 from caraway_gateway.flight.callers import Caller

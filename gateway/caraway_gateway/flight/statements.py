@@ -12,8 +12,8 @@ from pyarrow import flight
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.security.tickets import PartTicket
 from caraway_core.sqltext import writing
-from caraway_core.tickets import PartTicket
 from caraway_gateway.flight import bound, callers
 from caraway_gateway.flight.callers import Caller
 from caraway_gateway.flight.parallel import ParallelReads

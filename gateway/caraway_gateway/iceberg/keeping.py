@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.ids import TableName
 from caraway_gateway.iceberg.loaded_tables import LoadedTable
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError, UnavailableError
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoreSpec
+from caraway_core.tables import StoreSpec, TableSpec
 from caraway_gateway.iceberg import histories, loaded_tables, states
 from caraway_gateway.iceberg.histories import Listing
 from caraway_gateway.iceberg.loaded_tables import LoadedTable, TableState, TableTitle

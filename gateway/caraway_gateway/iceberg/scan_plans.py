@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import NotFoundError, OverloadedError, UnavailableError
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_gateway.iceberg import plan_pages

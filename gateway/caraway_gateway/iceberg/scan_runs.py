@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from caraway_core import outcomes, tasks
-from caraway_core.errors import CarawayError, ExecutorsLostError
+from caraway_core.concurrency import tasks
+from caraway_core.errors import CarawayError, ExecutorsLostError, outcomes
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.storing import StoredChunk, in_order
 from caraway_core.statements import Statement

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     DatasetError,
     InvalidRequestError,
@@ -21,8 +21,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.manifest import Dataset, View
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import ResultPlace
+from caraway_core.tables import ResultPlace, TableSpec
 from caraway_gateway.iceberg import (
     exporting,
     histories,

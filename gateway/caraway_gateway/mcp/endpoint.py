@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.types import Message, Receive, Scope, Send
 
 from caraway_ai.tools.toolbox import Toolbox
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import NotInstalledError
 from caraway_gateway.mcp.sessions import McpSession, McpSessions
 from caraway_serving.access import Principal

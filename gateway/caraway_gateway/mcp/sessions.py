@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from starlette.types import Message, Scope, Send
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import PrincipalId
-from caraway_core.quotas import Quota, QuotaLimits
 
 MOST_SESSIONS = 10_000
 _HEADER = b"mcp-session-id"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import Metric
 
 from caraway_acceleration.service import Accelerations
-from caraway_core.durations import Labels
+from caraway_core.process.durations import Labels
 from caraway_serving.metric_families import Families
 
 _LABELS: Labels = ("dataset",)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import Metric
 
-from caraway_core.durations import Labels
+from caraway_core.process.durations import Labels
 from caraway_core.protocols.dispatch import ExecutorState, ExecutorStatus
 from caraway_gateway.services import Services
 from caraway_serving.metric_families import Families

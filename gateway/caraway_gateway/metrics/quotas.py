@@ -5,7 +5,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from caraway_core.quotas import Quota
+from caraway_core.concurrency.quotas import Quota
 from caraway_serving.metric_families import Families
 
 _TABLE = ("table",)

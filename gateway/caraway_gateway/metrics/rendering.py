@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from caraway_core import tasks
-from caraway_core.durations import Labels
+from caraway_core.concurrency import tasks
+from caraway_core.process.durations import Labels
 from caraway_gateway.metrics import acceleration as acceleration_metrics
 from caraway_gateway.metrics import cluster as cluster_metrics
 from caraway_gateway.metrics import embeddings as embedding_metrics

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import Metric
 
 from caraway_assist.search.rerankers import RerankerModels
-from caraway_core.durations import Labels
+from caraway_core.process.durations import Labels
 from caraway_serving.metric_families import Families
 
 _LABELS: Labels = ("reranker",)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import httpx
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_kube.api import errors
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import KINDS, POD, SECRET, Object, ResourceKind

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import Object, ObjectRef, ResourceKind, ref

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import DeadlineError, UnavailableError
 from caraway_management.passthrough import headers
 from caraway_management.passthrough.passing import Passthrough

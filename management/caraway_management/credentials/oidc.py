@@ -15,8 +15,8 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, KeySet
 
-from caraway_core import strict_json
 from caraway_core.errors import CarawayError
+from caraway_core.json_texts import strict_json
 from caraway_management.credentials.settings import OidcSettings
 from caraway_management.domain import names
 from caraway_management.domain.refusals import RefusedError

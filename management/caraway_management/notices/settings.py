@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from caraway_core import secret_urls
 from caraway_core.errors import CarawayError
+from caraway_core.security import secret_urls
 from caraway_management.domain.addresses import Outside
 from caraway_management.domain.monitors import Channels
 

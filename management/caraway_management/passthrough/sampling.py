@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from sqlalchemy import delete, select
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_management.domain import deployments, samples
 from caraway_management.passthrough.runtimes import Runtimes

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_core import git
-from caraway_core.git import Checkout, GitError
 from caraway_core.manifest.places import MANIFEST_FILES
+from caraway_core.packages import git
+from caraway_core.packages.git import Checkout, GitError
 from caraway_management.domain import project_rules, refusals, repositories
 from caraway_management.projects import editing, manifests
 from caraway_management.store.tables import Project

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import UnavailableError
-from caraway_core.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 Write = Callable[[AsyncSession], Awaitable[None]]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caraway_core.version import __version__
+from caraway_core.releases.version import __version__
 from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_kube.resources.limits import CarawayLimitsSpec
 from caraway_kube.resources.manifest_checks import ClusterManifest

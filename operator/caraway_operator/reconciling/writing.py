@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import KINDS, ObjectRef, ref

@@ -8,7 +8,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_operator.watching.resource_cache import Key
 

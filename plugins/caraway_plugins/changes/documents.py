@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 from caraway_plugins.changes.target import BadChangesError
 
 _BOM = b"\xef\xbb\xbf"

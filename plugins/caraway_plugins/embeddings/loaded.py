@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from caraway_core import registry
-from caraway_core.backoff import Cooldown, Delays
+from caraway_core.concurrency.backoff import Cooldown, Delays
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError, NotFoundError
+from caraway_core.loading import registry
 from caraway_core.protocols.embedding import (
     Embedder,
     EmbedderSpec,

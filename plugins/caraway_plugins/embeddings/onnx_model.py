@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import onnxruntime
 
-from caraway_core import cores
 from caraway_core.errors import ModelError, ModelInputError
+from caraway_core.process import cores
 from caraway_core.protocols.embedding import EmbeddedTexts
 from caraway_plugins import onnx_files
 from caraway_plugins.embeddings import vectors

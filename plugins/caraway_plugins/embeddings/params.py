@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-from caraway_core import registry
 from caraway_core.errors import ModelError
+from caraway_core.loading import registry
 from caraway_core.manifest import known_params, units
 from caraway_core.protocols.embedding import EmbedderSpec
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
 from caraway_core.protocols.embedding import EmbeddedTexts, EmbedderSpec
 from caraway_plugins.embeddings import vectors

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from caraway_core.backoff import Cooldown, Delays
+from caraway_core.concurrency.backoff import Cooldown, Delays
 from caraway_core.errors import CarawayError, DamagedChunkError
 from caraway_core.protocols.embedding import EmbeddedTexts, Embedder, mark_of
 from caraway_core.protocols.results import ResultStore

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec
 from caraway_plugins.embeddings.http_wire import JsonClient

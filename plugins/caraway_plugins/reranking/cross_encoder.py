@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from caraway_core import cores
 from caraway_core.errors import ModelAwayError, ModelError
+from caraway_core.process import cores
 from caraway_plugins import onnx_files
 from caraway_plugins.onnx_files import OnnxFiles
 

@@ -12,8 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FileScan, FilesTable, MemoryTable, StoreSpec
+from caraway_core.tables import FileScan, FilesTable, MemoryTable, StoreSpec, TableSpec
 from caraway_plugins.sources import files, params, schemas, store_params
 
 _STORES = ("s3", "gs", "abfss")

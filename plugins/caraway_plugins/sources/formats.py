@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from caraway_core import registry
 from caraway_core.errors import DatasetError
+from caraway_core.loading import registry
 from caraway_core.tables import Compression, FileFormat
 from caraway_plugins.sources.params import Params
 

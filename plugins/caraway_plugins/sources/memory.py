@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.manifest.names import MEMORY_PATH
-from caraway_core.memories import MEMORY_SCHEMA
+from caraway_core.protocols.memories import MEMORY_SCHEMA
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import MemoryTable
 from caraway_plugins.sources import json_shape, params, schemas

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from caraway_core import registry
 from caraway_core.errors import DatasetError
+from caraway_core.loading import registry
 from caraway_core.manifest import known_params
 from caraway_core.tables import CsvDialect
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caraway_core.errors import DatasetError
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FileScan, StoreSpec
+from caraway_core.tables import FileScan, StoreSpec, TableSpec
 from caraway_plugins import object_stores
 from caraway_plugins.sources import listing, partitions, storage
 from caraway_plugins.sources.buckets import BucketStorage

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import snapshots
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
+from caraway_core.protocols import snapshots
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.snapshots import FoundSnapshot
+from caraway_core.protocols.snapshots import FoundSnapshot
 from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile, Storage

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 import obstore
 import pyarrow as pa
 
-from caraway_core import disks
 from caraway_core.errors import (
     CarawayError,
     DiskFullError,
@@ -19,6 +18,7 @@ from caraway_core.errors import (
     ResultStoreAwayError,
     ResultStoreError,
 )
+from caraway_core.process import disks
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins import object_stores

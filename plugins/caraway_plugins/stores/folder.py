@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core import disks
 from caraway_core.errors import ResultStoreError
+from caraway_core.process import disks
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks

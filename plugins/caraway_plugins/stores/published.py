@@ -9,8 +9,8 @@ from typing import Protocol
 
 import obstore
 
-from caraway_core import disks
 from caraway_core.errors import CarawayError, ResultStoreAwayError, ResultStoreError
+from caraway_core.process import disks
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins import object_stores
 from caraway_plugins.stores.durable import Workshop

@@ -15,10 +15,11 @@ from typing import BinaryIO, TypeVar
 import httpx
 import pyarrow as pa
 
-from caraway_core import disks, signatures
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import DiskFullError, ResultStoreAwayError, ResultStoreError
+from caraway_core.process import disks
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.security import signatures
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks
 

@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, SecretResolver
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_scheduler.catalog import opening
 
 _POLLING_THREADS = 2

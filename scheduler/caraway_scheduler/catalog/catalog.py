@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core import backoff, tasks
+from caraway_core.concurrency import backoff, tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import SystemTable
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable, ViewTable
+from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes, polling, settling
 from caraway_scheduler.catalog.asking import SourceCalls
 from caraway_scheduler.catalog.installing import CatalogEmbedders, Installer

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from caraway_core.sql_functions import SqlFunction
+from caraway_core.sqltext.sql_functions import SqlFunction
 
 _TEXT = pa.string()
 SCHEMA = pa.schema(

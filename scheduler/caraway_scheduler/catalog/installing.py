@@ -10,7 +10,7 @@ from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.statements import CatalogSnapshot, SystemTable
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_scheduler.catalog.judging import InstalledCatalog
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset, SecretResolver, arrow_type
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.manifest.values import VIEW

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest.acceleration import Acceleration

@@ -9,8 +9,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
 from caraway_core.manifest.names import SOURCE_SCHEMA
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 
 ReadyState = Literal["on_load", "on_registration"]
 Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "shuttingdown"]

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateStore
 

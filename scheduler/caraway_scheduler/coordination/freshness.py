@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_core.ids import TableName
 

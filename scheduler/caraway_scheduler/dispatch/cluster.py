@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from caraway_core.changes import Log
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import (
     AnswerCutError,
     CatalogMovedError,
@@ -27,7 +28,6 @@ from caraway_core.protocols.dispatch import (
     StatementProgress,
 )
 from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -35,9 +35,8 @@ from caraway_core.statements import (
     Statement,
     ViewFacts,
 )
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
-from caraway_core.tasks import Tasks
+from caraway_core.statements.questions import Answer, StatementQuestion
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch.explanations.diagnosing import Diagnoses

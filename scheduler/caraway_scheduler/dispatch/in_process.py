@@ -20,8 +20,7 @@ from caraway_core.protocols.dispatch import (
     StageProgress,
     StatementProgress,
 )
-from caraway_core.protocols.versions import PROTOCOL_VERSION
-from caraway_core.statement_questions import Answer, StatementQuestion
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -29,6 +28,7 @@ from caraway_core.statements import (
     Statement,
     ViewFacts,
 )
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
 from caraway_scheduler.dispatch.wrappers.wrapping import WrappedStream

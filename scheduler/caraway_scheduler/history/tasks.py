@@ -7,8 +7,8 @@ from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import NodeId, PrincipalId
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_serving.spans import Span
 
 _NS = 1_000_000_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from caraway_core import disks
+from caraway_core.process import disks
 
 _MOST_BYTES = 16 * 1024 * 1024
 

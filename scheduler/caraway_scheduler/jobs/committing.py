@@ -3,9 +3,8 @@
 import asyncio
 import logging
 
-from caraway_core import outcomes
-from caraway_core.backoff import Backoff, Delays
-from caraway_core.errors import CarawayError, ShuttingDownError
+from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.errors import CarawayError, ShuttingDownError, outcomes
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords

@@ -2,7 +2,8 @@
 
 import logging
 
-from caraway_core import errors, outcomes
+from caraway_core import errors
+from caraway_core.errors import outcomes
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import JobError
 

@@ -1,9 +1,9 @@
 """What each key keeps of jobs: their records, which all schedulers hold, and their results."""
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica

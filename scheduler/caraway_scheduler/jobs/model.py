@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from caraway_core.errors.outcomes import JobCode
 from caraway_core.ids import JobId, PrincipalId
-from caraway_core.outcomes import JobCode
 
 JobStatus = Literal["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"]
 TERMINAL: frozenset[JobStatus] = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"})

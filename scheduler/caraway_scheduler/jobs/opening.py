@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError
+from caraway_core.loading import registry
 from caraway_core.manifest.runtime import JobSettings as JobSettings
 from caraway_core.manifest.runtime import QuotaSettings
 from caraway_core.protocols.dispatch import Dispatch

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError
+from caraway_core.loading import registry
 from caraway_core.manifest import RuntimeSettings, SecretResolver
 from caraway_core.manifest.locations import STORE, split
 from caraway_core.tables import ResultPlace

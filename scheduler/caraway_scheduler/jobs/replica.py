@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_core.protocols.state import StateEntry, StateStore

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from caraway_core import outcomes, tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
@@ -22,6 +22,7 @@ from caraway_core.errors import (
     ResultStoreAwayError,
     ResultStoreError,
     ShuttingDownError,
+    outcomes,
 )
 from caraway_core.ids import PUBLIC, CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Dispatch, StatementProgress

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from caraway_core import tasks as background
+from caraway_core.concurrency import tasks as background
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId, QueryId
 from caraway_scheduler.jobs import states

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import JobNotFoundError, ShuttingDownError
 from caraway_core.ids import JobId, PrincipalId, QueryId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import ANSWER_S, Fleet, Pinned, TableCatalog

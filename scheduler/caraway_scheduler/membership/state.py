@@ -10,11 +10,11 @@ refused      it uses another version of the protocol
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorState, ExecutorStatus
 from caraway_core.protocols.fleet import Description
-from caraway_core.protocols.versions import SPOKEN, mismatch
+from caraway_core.releases.protocol_versions import SPOKEN, mismatch
 from caraway_scheduler.membership import events
 from caraway_scheduler.membership.events import Action, Event
 from caraway_scheduler.membership.members import Record

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
@@ -14,7 +15,6 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import PUBLIC, PrincipalId, QueryId
-from caraway_core.quotas import Quota, QuotaLimits
 
 Protocol = Literal["http", "flight", "flightsql", "internal"]
 Reason = Literal["cancelled", "timeout", "shutdown"]

@@ -3,9 +3,9 @@
 import asyncio
 from collections import Counter, deque
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import OverloadedError
 from caraway_core.ids import PUBLIC, PrincipalId
-from caraway_core.quotas import Quota, QuotaLimits
 
 _Turn = asyncio.Future[None]
 

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream, has_rows_at_hand, offered_of
 from caraway_engine.rows import plain

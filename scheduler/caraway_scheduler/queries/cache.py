@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import CatalogVersion, PrincipalId
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_core.statements import Scalar, Statement
 
 _LARGEST_SHARE = 8

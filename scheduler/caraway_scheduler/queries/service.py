@@ -13,8 +13,8 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
-from caraway_core.statement_questions import ParameterQuestion, SqlQuestion
 from caraway_core.statements import Statement
+from caraway_core.statements.questions import ParameterQuestion, SqlQuestion
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries import active, texts, time_limits
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Generic, NamedTuple, TypeVar
 
-from caraway_core.searching import RRF_K
+from caraway_core.sqltext.searching import RRF_K
 from caraway_search.errors import InvalidSearchError
 
 Key = TypeVar("Key", bound=Hashable)

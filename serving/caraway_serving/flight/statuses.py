@@ -8,9 +8,8 @@ from typing import NoReturn
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core import outcomes
-from caraway_core.errors import CarawayError
-from caraway_core.outcomes import FailureKind
+from caraway_core.errors import CarawayError, outcomes
+from caraway_core.errors.outcomes import FailureKind
 from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from caraway_core.logs import trace_id
+from caraway_core.process.logs import trace_id
 from caraway_serving import spans
 from caraway_serving.scopes import SPAN
 from caraway_serving.tallies import ApiTallies

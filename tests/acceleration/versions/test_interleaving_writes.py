@@ -27,8 +27,8 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.manifest.acceleration import SnapshotSettings
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_core.statement_questions import WriteQuestion
 from caraway_core.statements import Statement, TableWrite
+from caraway_core.statements.questions import WriteQuestion
 from caraway_core.tables import ResultPlace
 from tests.acceleration.versions.test_interleaving import PHASES, SEEDS, play, settled
 from tests.kit.interleaving import SteppedResults

@@ -14,8 +14,7 @@ from caraway_core.changes import LogEntry
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.statements import ActiveStatement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import ResultPlace, StoredTable, ViewTable
+from caraway_core.tables import ResultPlace, StoredTable, TableSpec, ViewTable
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
 from tests.kit.members import Member, World
 

@@ -13,9 +13,9 @@ from caraway_ai.text_to_sql.documents import SqlDialect
 from caraway_ai.text_to_sql.relating import TableRelation
 from caraway_ai.tools.data_access import KnownColumn, KnownIndex, KnownTable, SearchedColumn
 from caraway_core.ids import TableName
-from caraway_core.searching import FUNCTIONS
-from caraway_core.sql_functions import FunctionParameter, SqlCast, SqlFunction
 from caraway_core.sqltext import table_calls
+from caraway_core.sqltext.searching import FUNCTIONS
+from caraway_core.sqltext.sql_functions import FunctionParameter, SqlCast, SqlFunction
 
 DIALECT = SqlDialect("55.0.0")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from caraway_ai.tools.protocol import ToolDefinition
 from caraway_ai.tools.tool_search import ToolIndex, ToolQuery, words
 from caraway_core.errors import ModelError
-from caraway_core.searching import RRF_K
+from caraway_core.sqltext.searching import RRF_K
 
 
 def tool(name: str, description: str = "", **properties: object) -> ToolDefinition:

@@ -11,8 +11,8 @@ import pytest
 from caraway_assist.hosting import copies as copies_module
 from caraway_assist.hosting.copies import Copies, HostPlaces
 from caraway_assist.hosting.placing import Candidate
-from caraway_core import tasks
-from caraway_core.backoff import Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.hosting import CopyOrder

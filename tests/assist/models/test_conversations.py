@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from caraway_assist.models.conversations import Conversations, KeptResponse
+from caraway_core.concurrency.quotas import QuotaLimits
 from caraway_core.ids import PrincipalId
-from caraway_core.quotas import QuotaLimits
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from tests.kit.clocks import Clock
 

@@ -12,9 +12,9 @@ import pytest
 from caraway_ai.local.sent_files import FileSender, SentFile
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest
 from caraway_ai.specs import ModelSpec
-from caraway_core import registry
 from caraway_core.errors import ModelError
 from caraway_core.ids import ExecutorId
+from caraway_core.loading import registry
 from tests.kit.cluster_runtime import Clustered, clustered
 from tests.kit.deadlines import eventually
 from tests.kit.scripted_chat import ScriptedChat

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from caraway_assist.search.rerankers import RerankerModels
-from caraway_core import registry
 from caraway_core.errors import InvalidQueryError, ModelAwayError
+from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredReranker, SecretResolver
 from caraway_core.protocols.reranking import RerankerSpec
 

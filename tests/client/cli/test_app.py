@@ -28,7 +28,7 @@ def test_ctrl_c_ends_with_130(caraway: Command, monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", interrupted)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", interrupted)
 
     assert caraway("run").exit_code == 130
 
@@ -39,7 +39,7 @@ def test_an_error_prints_one_message_and_exits_with_1(
     def broken(*_: object) -> None:
         raise BrokenResponseError("it broke")
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", broken)
 
     shown = caraway("run")
 
@@ -50,7 +50,7 @@ def test_debug_raises_the_error(caraway: Command, monkeypatch: pytest.MonkeyPatc
     def broken(*_: object) -> None:
         raise BrokenResponseError("it broke")
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", broken)
 
     assert isinstance(caraway("--debug", "run").exception, BrokenResponseError)
 
@@ -59,7 +59,7 @@ def test_an_os_error_prints_one_message(caraway: Command, monkeypatch: pytest.Mo
     def broken(*_: object) -> None:
         raise OSError(98, "Address already in use")
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", broken)
 
     shown = caraway("run")
 
@@ -73,7 +73,7 @@ def test_a_bug_is_reported_without_a_traceback(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", broken)
     monkeypatch.setattr(sys, "argv", ["caraway", "run"])
 
     with pytest.raises(SystemExit) as ended:

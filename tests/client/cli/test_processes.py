@@ -25,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
         calls.append(options)
         return 3
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", lambda *_: start)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", lambda *_: start)
     return calls
 
 

@@ -30,7 +30,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
     """Make the registry return this function instead of the runtime's own."""
 
     def load(function: object) -> None:
-        monkeypatch.setattr("caraway_core.registry.Plugins.load", lambda *_: function)
+        monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", lambda *_: function)
 
     return load
 
@@ -106,7 +106,7 @@ def test_a_missing_extra_names_what_to_install(
     def missing(*_: object) -> None:
         raise NotInstalledError("install it with: pip install 'caraway[runtime]'")
 
-    monkeypatch.setattr("caraway_core.registry.Plugins.load", missing)
+    monkeypatch.setattr("caraway_core.loading.registry.Plugins.load", missing)
 
     shown = caraway("run")
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import manifest, registry
+from caraway_core import manifest
 from caraway_core.errors import ManifestError
+from caraway_core.loading import registry
 from caraway_core.manifest import known_params
 
 

@@ -11,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.protocols import versions
 from caraway_core.protocols.fleet import Description, Task
-from caraway_core.protocols.versions import PROTOCOL_VERSION, SPOKEN, SpokenVersions, growing
+from caraway_core.releases import protocol_versions as versions
+from caraway_core.releases.protocol_versions import (
+    PROTOCOL_VERSION,
+    SPOKEN,
+    SpokenVersions,
+    growing,
+)
 from caraway_core.statements import Statement
 from tests.kit.message_shapes import shapes
 

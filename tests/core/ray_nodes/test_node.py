@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import exiting
+from caraway_core.process import exiting
 from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode, node
 from caraway_core.settings import Address
 

@@ -9,8 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.sql_functions import FunctionParameter, ReturnedColumn, SqlCast, SqlFunction
 from caraway_core.sqltext.expanding import Expander, FunctionBodyError
+from caraway_core.sqltext.sql_functions import (
+    FunctionParameter,
+    ReturnedColumn,
+    SqlCast,
+    SqlFunction,
+)
 
 DOUBLE = SqlCast("double", "CAST(", " AS DOUBLE)")
 INT = SqlCast("int", "CAST(", " AS BIGINT)")

@@ -1,8 +1,8 @@
 import pytest
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.searching import FUNCTIONS
 from caraway_core.sqltext import table_calls
+from caraway_core.sqltext.searching import FUNCTIONS
 
 
 def _named(sql: str) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import cores
 from caraway_core.ids import TableName
+from caraway_core.process import cores
 from caraway_engine.execution import contexts, processes
 from caraway_engine.execution.contexts import Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings

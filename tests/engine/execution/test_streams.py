@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.ids import TableName
 from caraway_engine.execution import streams

@@ -11,8 +11,7 @@ from hypothesis.strategies import DrawFn
 
 from caraway_core.errors import QueryError
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.sessions.sessions import Session
 from tests.engine.known_faults.memory import Asked
 from tests.kit import generating

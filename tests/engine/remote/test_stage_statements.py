@@ -12,8 +12,7 @@ import pytest
 from caraway_core.errors import ExecutorLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Task
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import RemoteSplit, RemoteTable
+from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_core.work import SourceQuery
 from tests.kit import remote
 from tests.kit.clusters import in_process_cluster

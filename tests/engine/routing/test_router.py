@@ -12,8 +12,7 @@ import pytest
 from caraway_core.errors import CatalogMovedError, InvalidQueryError, PlanLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import Keys
+from caraway_core.tables import Keys, TableSpec
 from caraway_engine.routing import (
     Described,
     Explained,

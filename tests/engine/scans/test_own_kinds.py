@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core import scanners
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec, scanners
 from caraway_engine.scans import tables
 from tests.kit import squares
 from tests.kit.clusters import in_process_cluster

@@ -10,8 +10,7 @@ from datafusion import ExecutionPlan, SessionContext
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FileScan, FilesTable, StoreSpec
+from caraway_core.tables import FileScan, FilesTable, StoreSpec, TableSpec
 from caraway_engine.scans import presence
 from tests.kit.engine import memory
 

@@ -2,8 +2,7 @@
 
 from datafusion import SessionConfig, SessionContext
 
-from caraway_core import searching
-from caraway_core.sqltext import builtin_functions
+from caraway_core.sqltext import builtin_functions, searching
 from caraway_engine.searching import embedding, function_names
 
 

@@ -13,13 +13,13 @@ from caraway_core.ids import TableName
 from caraway_core.partitions.keys import BucketKey, ByColumn, PartitionBy, Term
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
 from caraway_core.tables import (
     FileScan,
     FilesTable,
     MemoryTable,
     ResultPlace,
     StoredTable,
+    TableSpec,
     ViewTable,
 )
 from caraway_engine.execution.settings import EngineSettings

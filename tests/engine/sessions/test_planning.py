@@ -18,8 +18,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, snapshot

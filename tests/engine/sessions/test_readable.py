@@ -7,7 +7,7 @@ import pytest
 
 from caraway_core.errors import QueryError, QueryForbiddenError, TableNotFoundError
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, session
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from caraway_core.errors import CarawayError, InvalidQueryError, TableNotFoundError
 from caraway_core.ids import CatalogVersion, PrincipalId, TableName
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable, ViewTable
+from caraway_core.tables import MemoryTable, TableSpec, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, snapshot

@@ -5,10 +5,10 @@ import pytest
 
 from caraway_core.errors import InvalidQueryError, TableNotFoundError
 from caraway_core.ids import TableName
-from caraway_core.searching import TableSearch
-from caraway_core.statement_searches import FusedSearches, RerankedRows, StatementSearch
+from caraway_core.sqltext.searching import TableSearch
 from caraway_core.statements import GivenRows, Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.statements.searches import FusedSearches, RerankedRows, StatementSearch
+from caraway_core.tables import TableSpec
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, session
 

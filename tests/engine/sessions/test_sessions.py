@@ -17,7 +17,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import CatalogVersion, PrincipalId, TableName
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.contexts import Pools
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.scans import tables

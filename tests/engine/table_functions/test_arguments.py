@@ -6,9 +6,9 @@ import pytest
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.searching import FUNCTIONS, SearchMethod
 from caraway_core.sqltext import table_calls
-from caraway_core.statement_searches import RecencyDecay
+from caraway_core.sqltext.searching import FUNCTIONS, SearchMethod
+from caraway_core.statements.searches import RecencyDecay
 from caraway_engine.table_functions import arguments
 from caraway_engine.table_functions.arguments import AskedFusion, AskedReranking, AskedSearch
 

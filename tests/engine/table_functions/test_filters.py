@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.searching import TableSearch
-from caraway_core.statement_searches import StatementSearch
+from caraway_core.sqltext.searching import TableSearch
 from caraway_core.statements import GivenRows, Statement
+from caraway_core.statements.searches import StatementSearch
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, session
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_executor.endpoints import metrics
 from caraway_executor.endpoints.tallies import ExecutorTallies
 

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from caraway_core import outcomes
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,
     OutOfMemoryQueryError,
     ShuttingDownError,
+    outcomes,
 )
 from caraway_executor.engines.causes import (
     Cause,

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_executor.engines.kept_rows import KeptRows, ProcessRows
 
 T, U = TableName("t"), TableName("u")

@@ -18,8 +18,8 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, new_query_id
 from caraway_core.protocols.fleet import Task, TaskTable
-from caraway_core.statement_questions import SqlQuestion
 from caraway_core.statements import Statement
+from caraway_core.statements.questions import SqlQuestion
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, PlanId, Question, Staged, Whole, Workers
 from caraway_engine.stages import Measured, Policy

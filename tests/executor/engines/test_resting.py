@@ -2,7 +2,7 @@
 
 import asyncio
 
-from caraway_core.tasks import Tasks
+from caraway_core.concurrency.tasks import Tasks
 from caraway_executor.engines.resting import Resting
 from tests.kit.deadlines import until
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import ModelAwayError
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_executor.models.model_copies import FORGOTTEN_S, ModelCopies

@@ -16,7 +16,7 @@ from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import Pinned
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
 from caraway_executor.statements.kept_sessions import KeptSessions

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core import cores, logs
 from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import new_query_id
+from caraway_core.process import cores, logs
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.embedding import CatalogEmbedding
 from caraway_core.statements import Statement

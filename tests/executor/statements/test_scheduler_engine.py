@@ -10,8 +10,8 @@ import pytest
 from caraway_core.errors import CatalogMovedError, ShuttingDownError, TableNotFoundError
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, TableName, new_query_id
 from caraway_core.protocols.fleet import Pinned
-from caraway_core.statement_questions import WriteQuestion
 from caraway_core.statements import Statement, TableWrite, ViewFacts
+from caraway_core.statements.questions import WriteQuestion
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Here, PlanId, Question, Staged, Whole, Workers
 from caraway_engine.stages import Policy

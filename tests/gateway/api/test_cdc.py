@@ -20,7 +20,6 @@ from caraway_acceleration.changes.ingesting import (
 )
 from caraway_acceleration.missing import NoDatasetError, NotAcceleratedError
 from caraway_acceleration.versions import requests
-from caraway_core import outcomes
 from caraway_core.changes import Changes
 from caraway_core.errors import (
     CarawayError,
@@ -30,6 +29,7 @@ from caraway_core.errors import (
     QueryTimeoutError,
     ShuttingDownError,
     StateAwayError,
+    outcomes,
 )
 from caraway_core.ids import TableName
 from caraway_gateway.api import cdc

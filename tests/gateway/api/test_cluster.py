@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.ids import QueryId
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.statements import Statement
 from caraway_scheduler.membership import listing
 from tests.kit.runtime import running

@@ -11,7 +11,7 @@ import pytest
 from caraway_core.ids import CatalogVersion, ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.protocols.fleet import TableCatalog
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_gateway.services import Services
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

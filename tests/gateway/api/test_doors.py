@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 from caraway_gateway.composition.app import ROUTERS
 from caraway_plugins.changes import documents
 from caraway_serving import parsing

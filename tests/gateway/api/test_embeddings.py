@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from caraway_core import manifest as manifests
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_plugins.embeddings import remote
 from tests.kit.deadlines import eventually
 from tests.kit.embedders import FakeEmbedder

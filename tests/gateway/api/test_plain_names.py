@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import CsvDialect, FileScan, FilesTable
+from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
 from tests.gateway.api.test_acceleration import at_version
 from tests.gateway.flight.serving import query, serving
 from tests.kit.clusters import EAGER, in_process_cluster

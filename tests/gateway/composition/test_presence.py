@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address

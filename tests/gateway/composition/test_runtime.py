@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from caraway_core import manifest as manifests
-from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
+from caraway_core.process.data_directory import DataDirectory
 from caraway_core.settings import Address, RunOptions
 from caraway_gateway.composition import backend
 from caraway_gateway.composition.runtime import Runtime

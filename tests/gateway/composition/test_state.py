@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.state import StateStore
 from caraway_gateway.composition import state

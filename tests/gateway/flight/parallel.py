@@ -13,7 +13,7 @@ from pyarrow import flight
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest.runtime import ParallelReadSettings
 from caraway_core.settings import Address, ExecutorFlight
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_executor.endpoints.part_server import PartServer
 from caraway_executor.part_options import PartServing
 from caraway_executor.tasks.worker import Worker

@@ -20,7 +20,7 @@ from caraway_core.manifest.runtime import (
 )
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.settings import Address
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.statements.local import LocalExecutor
 from caraway_gateway.flight import FlightEndpoint

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import flight
 
 from caraway import bound_rows
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_gateway.flight import bound
 from caraway_serving.flight.statuses import InvalidArgument
 from tests.gateway.flight.serving import command, serving

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import flight
 
 from caraway_core.ids import ExecutorId, PrincipalId, QueryId
+from caraway_core.security.tickets import PartTicket
 from caraway_core.settings import Address
-from caraway_core.table_specs import TableSpec
-from caraway_core.tickets import PartTicket
+from caraway_core.tables import TableSpec
 from caraway_executor.answers import offers
 from tests.gateway.flight.parallel import TOKEN, parallel, settled
 from tests.gateway.flight.serving import ANY_PORT, client, command, serving

@@ -17,7 +17,7 @@ from adbc_driver_manager import OperationalError
 from pyarrow import flight
 
 from caraway_acceleration.versions.current_version import CurrentVersion
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_gateway.flight import FlightEndpoint, ingesting, uploads
 from caraway_gateway.flight.sql import messages
 from caraway_gateway.flight.sql.protocol import FlightSql_pb2 as proto

@@ -1,7 +1,7 @@
 import re
 from pathlib import Path
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_kube.api import client, errors
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.client import KubeClient, _Token

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_kube.api import client, errors, watching
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import SERVICE, Object

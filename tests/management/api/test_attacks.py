@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from sqlalchemy import func, select
 
-from caraway_core import logs
+from caraway_core.process import logs
 from caraway_management.api.gates import MOST_BODY_BYTES
 from caraway_management.store.tables import Member, Org, Project, User
 from tests.kit import full_organization, management

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core import registry
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import MemoryTable
 from tests.kit.postgres import serving

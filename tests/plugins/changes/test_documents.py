@@ -5,7 +5,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 from caraway_plugins.changes import documents
 from caraway_plugins.changes.target import BadChangesError
 from tests.plugins.changes.events import ORDERS, decode, event, told

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from caraway_core import registry
 from caraway_core.errors import ModelAwayError, ModelError, NotFoundError, NotInstalledError
+from caraway_core.loading import registry
 from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_plugins.embeddings.loaded import LoadedEmbedders
 from tests.kit.embedders import FakeEmbedder

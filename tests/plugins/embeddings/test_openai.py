@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 from caraway_plugins.embeddings import http_wire, remote

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 from caraway_plugins.embeddings import remote

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec
 from caraway_plugins.reranking import cohere

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 
-from caraway_core import registry
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import FilesTable, MemoryTable
 from caraway_engine.scans import object_stores, tables

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace, StoreSpec

@@ -8,7 +8,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from caraway_core import registry
+from caraway_core.loading import registry
 from caraway_core.tables import ResultPlace
 from caraway_plugins.iceberg import column_types, written_types
 from caraway_plugins.stores import parquet

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import disks
 from caraway_core.errors import CarawayError, StateAwayError, StateFullError
+from caraway_core.process import disks
 from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores import watching
 from caraway_plugins.stores.sqlite import SqliteStateStore, errors, file

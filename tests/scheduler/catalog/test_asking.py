@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from caraway_core import registry
 from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset
 from caraway_core.protocols.sources import SourceRequest
 from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caraway_acceleration.passthrough.through import SourceDispatch
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.statements import CatalogSnapshot

@@ -1,6 +1,6 @@
 """The table `runtime.functions`."""
 
-from caraway_core.sql_functions import FunctionParameter, SqlCast, SqlFunction
+from caraway_core.sqltext.sql_functions import FunctionParameter, SqlCast, SqlFunction
 from caraway_scheduler.catalog import functions
 
 INT = SqlCast("int", "CAST(", " AS INT)")

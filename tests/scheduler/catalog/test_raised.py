@@ -11,7 +11,7 @@ import pytest
 
 from caraway_acceleration.accelerated import Accelerated
 from caraway_acceleration.refresh import refreshing
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.ids import ExecutorId, TableName
 from caraway_engine.sessions.registered import Registered
 from caraway_plugins.sources.files import LocalFiles

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from caraway_core.ids import ExecutorId
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from tests.kit.clusters import in_process_cluster
 
 ROWS = 3000

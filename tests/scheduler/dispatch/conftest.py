@@ -3,7 +3,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from tests.kit.engine import memory
 from tests.kit.tables import parquet
 from tests.scheduler.dispatch.clustered import ROWS

@@ -18,8 +18,7 @@ from caraway_core.errors import (
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import CsvDialect, FileScan, FilesTable
+from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Policy

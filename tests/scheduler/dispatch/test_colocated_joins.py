@@ -11,7 +11,7 @@ import pytest
 
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Task
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from tests.kit.clusters import in_process_cluster
 from tests.kit.engine import memory, rows, session
 from tests.kit.stored import parted

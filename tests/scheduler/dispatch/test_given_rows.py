@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.statements import GivenRows, Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.engine import memory
 from tests.kit.tables import parquet

@@ -14,8 +14,7 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import Keys, StoredTable
+from caraway_core.tables import Keys, StoredTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.statements.local import LocalExecutor

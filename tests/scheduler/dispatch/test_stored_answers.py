@@ -16,7 +16,7 @@ from caraway_core.protocols.dispatch import StatementProgress
 from caraway_core.protocols.fleet import Task
 from caraway_core.protocols.storing import answer_schema, in_order, unpack
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.stages import Policy
 from caraway_executor.answers.cursors import Cursors
 from caraway_executor.tasks import worker

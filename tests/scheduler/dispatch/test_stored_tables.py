@@ -8,8 +8,7 @@ import pytest
 from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import Task
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.stages import Policy
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.engine import snapshot

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from caraway_core import errors, outcomes
+from caraway_core import errors
+from caraway_core.errors import outcomes
 from caraway_core.ids import JobId, TableName
 from caraway_scheduler.jobs import failures
 

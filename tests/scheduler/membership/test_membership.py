@@ -14,7 +14,7 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import Description, TableCatalog
-from caraway_core.protocols.versions import PROTOCOL_VERSION
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.membership import Membership, registrations, state
 from tests.kit.clocks import Clock

@@ -7,7 +7,7 @@ import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import Description
-from caraway_core.protocols.versions import PROTOCOL_VERSION, SPOKEN
+from caraway_core.releases.protocol_versions import PROTOCOL_VERSION, SPOKEN
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.events import Action, Event, Take
 from caraway_scheduler.membership.state import Roll

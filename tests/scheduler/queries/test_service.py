@@ -17,8 +17,8 @@ from caraway_core.errors import (
     UnavailableError,
 )
 from caraway_core.ids import CatalogVersion, NodeId, PrincipalId, QueryId, TableName
-from caraway_core.statement_questions import ParameterQuestion
 from caraway_core.statements import Statement
+from caraway_core.statements.questions import ParameterQuestion
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import StatementAnswer

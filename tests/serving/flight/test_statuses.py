@@ -10,7 +10,7 @@ import pytest
 from pyarrow import flight
 
 from caraway_core import errors
-from caraway_core.outcomes import FailureKind
+from caraway_core.errors.outcomes import FailureKind
 from caraway_serving import spans
 from caraway_serving.flight import statuses
 from tests.gateway.flight.serving import KEYS, bearer, command, headers, query, serving

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from caraway_core.logs import trace_id
+from caraway_core.process.logs import trace_id
 from caraway_serving.gates.observing import ObservationGate
 from caraway_serving.scopes import SPAN
 from caraway_serving.tallies import ApiTallies

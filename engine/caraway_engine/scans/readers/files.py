@@ -9,8 +9,7 @@ from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
 from datafusion import functions as f
 from datafusion.catalog import Table
 
-from caraway_core.table_specs import TableSpec, TableSplit
-from caraway_core.tables import CsvDialect, FileScan, FilesTable, MemoryTable
+from caraway_core.tables import CsvDialect, FileScan, FilesTable, MemoryTable, TableSpec, TableSplit
 from caraway_engine.scans import object_stores, scans
 from caraway_engine.scans.readers import memory
 

@@ -6,8 +6,7 @@ import pyarrow as pa
 from datafusion import SessionContext
 from datafusion.catalog import Table
 
-from caraway_core.table_specs import TableSplit
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import MemoryTable, TableSplit
 
 
 def read(spec: MemoryTable, _splits: Sequence[TableSplit] = ()) -> Table:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from datafusion.catalog import Table
 
-from caraway_core.table_specs import TableSplit
-from caraway_core.tables import RemoteSplit, RemoteTable
+from caraway_core.tables import RemoteSplit, RemoteTable, TableSplit
 
 
 def read(spec: RemoteTable, splits: Sequence[TableSplit] = ()) -> Table:

@@ -9,8 +9,8 @@ import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
 from caraway_core.errors import QueryError
-from caraway_core.scanners import TableScanner
-from caraway_core.table_specs import TableSpec, TableSplit
+from caraway_core.tables import TableSpec, TableSplit
+from caraway_core.tables.scanners import TableScanner
 from caraway_engine.errors import failing
 from caraway_engine.remote import opened
 from caraway_engine.remote.locally import LocalCondition

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from caraway_ai import json_values
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_gateway.api.chat import errors
 from caraway_serving import scopes
 from caraway_serving.streaming import disconnected

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, Response
 
-from caraway_core import outcomes, signatures
-from caraway_core.errors import CarawayError, ExecutorLostError
+from caraway_core.errors import CarawayError, ExecutorLostError, outcomes
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols import versions
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_core.protocols.versions import SPOKEN
+from caraway_core.releases import protocol_versions as versions
+from caraway_core.releases.protocol_versions import SPOKEN
+from caraway_core.security import signatures
 from caraway_gateway.api import app_state
 from caraway_scheduler.membership import Membership
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from caraway_assist.nsql import DataQuestion
-from caraway_core import strict_json
 from caraway_core.errors import InvalidRequestError
+from caraway_core.json_texts import strict_json
 from caraway_serving import negotiation
 from caraway_serving.formats import Format
 from caraway_serving.negotiation import Choice

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_gateway.api.queries.errors import NoResultsError

@@ -2,7 +2,7 @@
 
 from typing import Any, get_args
 
-from caraway_core.outcomes import JobCode
+from caraway_core.errors.outcomes import JobCode
 from caraway_scheduler.jobs.model import JobStatus
 from caraway_serving import shapes
 from caraway_serving.negotiation import STORED_TYPES

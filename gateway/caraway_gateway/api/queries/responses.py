@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_gateway.api.queries.answers import ChunkRows

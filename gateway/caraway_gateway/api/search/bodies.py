@@ -4,9 +4,9 @@ import difflib
 from typing import Any
 
 from caraway_assist.search.requests import SearchRequest
-from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError
-from caraway_core.searching import MOST_HITS
+from caraway_core.json_texts import strict_json
+from caraway_core.sqltext.searching import MOST_HITS
 
 _FIELDS = ("text", "datasets", "limit", "where", "additional_columns", "keywords")
 _EXAMPLE = '{"text": "...", "datasets": ["docs"]}'

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from caraway_core.searching import MOST_HITS
+from caraway_core.sqltext.searching import MOST_HITS
 from caraway_serving import shapes
 
 _STRINGS = {"type": "array", "items": {"type": "string"}}

@@ -4,8 +4,8 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError
+from caraway_core.json_texts import strict_json
 from caraway_core.sqltext import placeholders
 
 _FIELDS = ("sql", "parameters")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_scheduler.queries.answers import CachedRows, LiveRows, StatementAnswer
 from caraway_serving import formats, streaming

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from caraway_core.concurrency.quotas import Quota
 from caraway_core.errors import CarawayError, JobNotFoundError
 from caraway_core.ids import PrincipalId, QueryId
 from caraway_core.protocols.dispatch import StageProgress
-from caraway_core.quotas import Quota
 from caraway_gateway.api import app_state
 from caraway_gateway.api.chat import streams
 from caraway_gateway.api.queries import submissions

@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from caraway_core import strict_json
 from caraway_core.ids import QueryId
+from caraway_core.json_texts import strict_json
 from caraway_gateway.flight.sql import messages
 from caraway_gateway.flight.sql.protocol.FlightSql_pb2 import TicketStatementQuery
 from caraway_serving.flight import statuses

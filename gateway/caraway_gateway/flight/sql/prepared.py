@@ -8,9 +8,9 @@ from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import OverloadedError
 from caraway_core.ids import PrincipalId
-from caraway_core.quotas import Quota, QuotaLimits
 from caraway_core.sqltext.placeholders import Placeholders
 from caraway_serving.flight import statuses
 

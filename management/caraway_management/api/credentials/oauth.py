@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
-from caraway_core import strict_json
+from caraway_core.json_texts import strict_json
 from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials.signing_in import address_of
 from caraway_management.credentials import attempts, clients, grants, signing

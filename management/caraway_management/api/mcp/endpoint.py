@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from caraway_core.tasks import Tasks
+from caraway_core.concurrency.tasks import Tasks
 from caraway_management.api import failures
 from caraway_management.api.authenticating import authenticate
 from caraway_management.api.mcp import definitions, serving

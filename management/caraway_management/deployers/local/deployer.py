@@ -10,7 +10,7 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_management.deployers import protocol
 from caraway_management.deployers.local import process

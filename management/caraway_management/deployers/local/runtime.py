@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_management.deployers.local import process
 from caraway_management.deployers.local.folder import Plan, ProjectFolder
 from caraway_management.domain.deployments import Code, Observed, Phase, Problem

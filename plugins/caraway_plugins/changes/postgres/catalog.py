@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import registry
 from caraway_core.errors import DatasetError
+from caraway_core.loading import registry
 from caraway_plugins.changes.postgres import types
 from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import SourceBatch
 from caraway_plugins.changes.postgres import pgoutput, positions

@@ -10,8 +10,7 @@ from psycopg2.extensions import parse_dsn
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import RemoteTable
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.changes.postgres import connecting
 from caraway_plugins.changes.postgres.table import PostgresTable
 from caraway_plugins.sources.postgres import catalog

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote
 
-from caraway_core import secret_urls
 from caraway_core.errors import CarawayError
+from caraway_core.security import secret_urls
 
 _PORT = 6379
 _SCHEMES = ("redis", "rediss", "unix")

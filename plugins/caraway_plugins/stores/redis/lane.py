@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from caraway_core import tasks
-from caraway_core.backoff import Backoff, Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_plugins.stores.redis import errors
 from caraway_plugins.stores.redis.address import ServerAddress

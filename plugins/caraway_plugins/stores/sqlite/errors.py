@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from caraway_core import disks
 from caraway_core.errors import CarawayError, StateAwayError, StateFullError
+from caraway_core.process import disks
 
 _DAMAGED = (
     "the file is damaged: stop every process that uses it, move it away together with its "

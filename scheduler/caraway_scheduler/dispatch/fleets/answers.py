@@ -6,7 +6,7 @@ from typing import Any
 
 from ray import exceptions
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import Input

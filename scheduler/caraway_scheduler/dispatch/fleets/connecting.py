@@ -5,12 +5,12 @@ import logging
 import time
 from collections.abc import Callable
 
-from caraway_core import backoff
-from caraway_core.backoff import Backoff
 from caraway_core.channels.handshake import NoProofError
+from caraway_core.concurrency import backoff
+from caraway_core.concurrency.backoff import Backoff
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
-from caraway_core.tasks import Tasks
 from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
 from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer
 

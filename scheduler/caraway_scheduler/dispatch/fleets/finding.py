@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeVar
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.ids import ExecutorId
 
 logger = logging.getLogger(__name__)

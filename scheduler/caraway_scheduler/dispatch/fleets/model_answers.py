@@ -5,7 +5,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.protocols.hosting import AnswerParts
 from caraway_scheduler.dispatch.fleets.peers import send
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import OwnFile
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FileScan
+from caraway_core.tables import FileScan, TableSpec
 
 _MOST_BYTES = 1 << 30
 

@@ -10,8 +10,8 @@ from typing import Any
 import ray
 from ray import exceptions
 
-from caraway_core import tasks
 from caraway_core.changes import Log
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     CarawayError,
     ExecutorLostError,

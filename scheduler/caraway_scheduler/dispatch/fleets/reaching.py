@@ -9,8 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from caraway_core.backoff import Backoff, Delays
 from caraway_core.channels.handshake import NoProofError
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
 from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls

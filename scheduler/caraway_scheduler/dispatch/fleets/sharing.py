@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
 from caraway_scheduler.dispatch.fleets import own_files
 from caraway_scheduler.dispatch.fleets.answers import Answers

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from caraway_core import tasks
 from caraway_core.changes import Log
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     ExecutorLostError,
     NotDistributableError,

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from caraway_core.concurrency.tasks import Tasks
 from caraway_core.ids import ExecutorId
 from caraway_core.statements import Statement
-from caraway_core.tasks import Tasks
 from caraway_engine.routing import (
     Decision,
     Described,

@@ -6,8 +6,7 @@ from dataclasses import replace
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import StoredTable
+from caraway_core.tables import StoredTable, TableSpec
 
 
 class KnownLogs:

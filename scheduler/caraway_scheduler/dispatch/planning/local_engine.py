@@ -9,8 +9,8 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import Statement
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_engine.routing import Planning
 
 

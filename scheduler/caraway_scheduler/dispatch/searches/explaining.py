@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from caraway_core.protocols.searching import SearchWay
-from caraway_core.searching import SearchMethod, TableSearch
-from caraway_core.statement_searches import FusedSearches, RerankedRows, StatementSearch
+from caraway_core.sqltext.searching import SearchMethod, TableSearch
+from caraway_core.statements.searches import FusedSearches, RerankedRows, StatementSearch
 
 _INDENT = "  "
 _LONGEST_TEXT = 100

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.statement_searches import FUSED_SCORE, FusedSearches, RecencyDecay
+from caraway_core.statements.searches import FUSED_SCORE, FusedSearches, RecencyDecay
 from caraway_engine.rows import plain, times
 from caraway_search.ranking import fusion as ranks
 from caraway_search.ranking.fusion import Decay, ExponentialDecay, LinearDecay, RankedList, Recency

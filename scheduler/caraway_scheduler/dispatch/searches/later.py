@@ -2,7 +2,7 @@
 
 from caraway_core.errors import UnavailableError
 from caraway_core.protocols.searching import FoundRows, SearchTables, SearchWay
-from caraway_core.searching import TableSearch
+from caraway_core.sqltext.searching import TableSearch
 from caraway_core.statements import ReadPoint
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from caraway_core.statement_searches import RERANK_SCORE, RerankedRows
+from caraway_core.statements.searches import RERANK_SCORE, RerankedRows
 from caraway_engine.rows import plain
 
 

@@ -7,25 +7,25 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.searching import SearchTables
-from caraway_core.searching import FUNCTIONS, MOST_HITS, TableSearch
 from caraway_core.sqltext import explained, table_calls, writing
-from caraway_core.statement_questions import (
+from caraway_core.sqltext.searching import FUNCTIONS, MOST_HITS, TableSearch
+from caraway_core.statements import GivenRows, ReadPoint, Statement, ViewFacts
+from caraway_core.statements.questions import (
     Answer,
     SearchQuestion,
     StatementQuestion,
     WriteQuestion,
 )
-from caraway_core.statement_searches import (
+from caraway_core.statements.searches import (
     FusedSearches,
     RerankedRows,
     StatementSearch,
 )
-from caraway_core.statements import GivenRows, ReadPoint, Statement, ViewFacts
 from caraway_scheduler.dispatch.explanations.explaining import ExplainedStream
 from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.protocols.dispatch import StatementProgress
 from caraway_engine.stages import Measured, Stage, StageGraph
 from caraway_scheduler.dispatch.tasks.running import StageRunner

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,

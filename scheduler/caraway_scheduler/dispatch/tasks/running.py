@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from caraway_core import tasks
 from caraway_core.changes import Logs
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     CarawayError,
     CatalogMovedError,

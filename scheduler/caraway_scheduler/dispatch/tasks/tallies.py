@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 
-from caraway_core.durations import Durations, Labels
 from caraway_core.ids import ExecutorId
+from caraway_core.process.durations import Durations, Labels
 
 
 class DispatchTallies:

@@ -9,10 +9,10 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
-from caraway_core.sql_functions import SqlFunction
 from caraway_core.sqltext.expanding import ExpandedSql, Expander
-from caraway_core.statement_questions import Answer, SqlQuestion, StatementQuestion
+from caraway_core.sqltext.sql_functions import SqlFunction
 from caraway_core.statements import Statement
+from caraway_core.statements.questions import Answer, SqlQuestion, StatementQuestion
 from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 
 _SHORT = 8 * 1024

@@ -14,7 +14,6 @@ from caraway_core.protocols.dispatch import (
     StageProgress,
     StatementProgress,
 )
-from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -22,6 +21,7 @@ from caraway_core.statements import (
     Statement,
     ViewFacts,
 )
+from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import StoredTable
 
 

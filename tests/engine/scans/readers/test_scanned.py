@@ -9,7 +9,7 @@ import pytest
 from datafusion import SessionConfig, SessionContext
 
 from caraway_core.errors import ExecutionError
-from caraway_core.table_specs import TableSpec, TableSplit
+from caraway_core.tables import TableSpec, TableSplit
 from caraway_engine.errors import failing
 from caraway_engine.remote import opened
 from caraway_engine.remote.opened import OpenedReads

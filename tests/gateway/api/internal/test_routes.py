@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from caraway_core.ids import CatalogVersion
-from caraway_core.protocols import versions
 from caraway_core.protocols.fleet import TableCatalog
-from caraway_core.protocols.versions import SPOKEN
+from caraway_core.releases import protocol_versions as versions
+from caraway_core.releases.protocol_versions import SPOKEN
 from caraway_core.settings import Address
 from caraway_gateway.composition import app
 from caraway_gateway.services import Operating

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from caraway_core import errors, outcomes
+from caraway_core import errors
+from caraway_core.errors import outcomes
 from tests.gateway.api.queries.serving import KEYS, SCHEMA, Serving, rows, serving
 
 RESULTS, CHUNK = "/results", "/results/chunks/0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from tests.kit import documents
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually

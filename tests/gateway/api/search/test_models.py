@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caraway_core import manifest as manifests
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_plugins.embeddings import remote
 from tests.kit.deadlines import eventually
 from tests.kit.documents import found

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core.quotas import Quota
+from caraway_core.concurrency.quotas import Quota
 from tests.kit.cluster_runtime import Clustered
 from tests.kit.deadlines import eventually
 from tests.kit.held_tasks import SQL, holding

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from tests.gateway.flight.serving import KEYS, serving
 from tests.gateway.flight.sql.driving import drive, fetched
 from tests.kit.engine import memory

@@ -9,7 +9,7 @@ from pyarrow import flight
 
 from caraway_core.ids import PrincipalId
 from caraway_core.sqltext import placeholders
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_gateway.flight.sql import messages, metadata_schemas, sql_info
 from caraway_gateway.flight.sql.prepared import IDLE_S, PreparedStatement, PreparedStatements
 from caraway_gateway.flight.sql.protocol import Flight_pb2 as wire

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from caraway_core.ids import ExecutorId
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import URL
 
-from caraway_core import git
+from caraway_core.packages import git
 from caraway_management.domain.platform import Platform
 from tests.kit import management
 from tests.kit.git_repositories import Repository

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from caraway_core.backoff import Delays
+from caraway_core.concurrency.backoff import Delays
 from caraway_kube.api import client, watching
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import CLUSTER, ObjectRef

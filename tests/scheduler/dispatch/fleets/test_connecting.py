@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import AnswerPage

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core import tasks
-from caraway_core.backoff import Delays
 from caraway_core.channels import channel
 from caraway_core.channels.handshake import NoProofError
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ExecutionError, ExecutorLostError, InvalidQueryError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols import wire

@@ -6,8 +6,7 @@ import pytest
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FileScan, FilesTable, StoreSpec
+from caraway_core.tables import FileScan, FilesTable, StoreSpec, TableSpec
 from caraway_engine.sessions import distribution
 from caraway_scheduler.dispatch.fleets import own_files
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles

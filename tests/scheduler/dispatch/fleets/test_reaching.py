@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from caraway_core import tasks
-from caraway_core.backoff import Delays
+from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import (
     CarawayError,
     ExecutorLostError,

@@ -10,7 +10,7 @@ from caraway_core.errors import InvalidQueryError, PlanLostError
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.routing import Decision, PlanId, Question
 from tests.kit.clusters import InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually

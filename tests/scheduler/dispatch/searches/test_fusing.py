@@ -6,8 +6,8 @@ import pytest
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.searching import SearchMethod, TableSearch
-from caraway_core.statement_searches import FusedSearches, RecencyDecay, WeightedSearch
+from caraway_core.sqltext.searching import SearchMethod, TableSearch
+from caraway_core.statements.searches import FusedSearches, RecencyDecay, WeightedSearch
 from caraway_scheduler.dispatch.searches import fusing
 
 SEARCH = TableSearch(TableName("docs"), "q", SearchMethod.TEXT)

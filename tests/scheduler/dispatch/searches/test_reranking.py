@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.statement_searches import RerankedRows
+from caraway_core.statements.searches import RerankedRows
 from caraway_scheduler.dispatch.searches import reranking
 from tests.kit.searching import FakeRerankers
 

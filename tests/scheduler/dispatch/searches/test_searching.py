@@ -12,10 +12,9 @@ import pytest
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.searching import SearchMethod
+from caraway_core.sqltext.searching import SearchMethod
 from caraway_core.statements import Statement
-from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FilesTable
+from caraway_core.tables import FilesTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

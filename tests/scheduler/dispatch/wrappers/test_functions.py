@@ -9,8 +9,8 @@ import pytest
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import new_query_id
 from caraway_core.manifest import load
-from caraway_core.statement_questions import ParameterQuestion, SearchQuestion, WriteQuestion
 from caraway_core.statements import Statement
+from caraway_core.statements.questions import ParameterQuestion, SearchQuestion, WriteQuestion
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from tests.kit.clusters import in_process_cluster
 from tests.kit.tables import parquet

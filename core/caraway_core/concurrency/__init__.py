@@ -1,0 +1,1 @@
+"""Background tasks with an owner, waits between attempts, and quotas of what is shared."""

@@ -1,0 +1,1 @@
+"""JSON that users send: its size before it is parsed, and strict parsing."""

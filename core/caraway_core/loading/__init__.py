@@ -1,0 +1,1 @@
+"""Finds plug-ins by name, and imports modules when they are needed."""

@@ -1,0 +1,1 @@
+"""The version of Caraway, and the versions of its protocols."""

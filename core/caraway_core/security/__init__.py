@@ -1,0 +1,1 @@
+"""Signatures and tickets of a cluster, and URLs that may have passwords."""
