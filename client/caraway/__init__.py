@@ -24,9 +24,9 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from caraway.management.client import AsyncManagement, Management
-    from caraway.queries import QueryHandle, QueryState
-    from caraway.readers import RecordReader
-    from caraway.results import SqlResult
+    from caraway.rows.readers import RecordReader
+    from caraway.rows.results import SqlResult
+    from caraway.statements.queries import QueryHandle, QueryState
     from caraway_core.errors import CarawayError
 
 _HOMES = {
@@ -40,10 +40,10 @@ _HOMES = {
     "InvalidEndpointError": "caraway.errors",
     "Management": "caraway.management.client",
     "NotInstalledHereError": "caraway.errors",
-    "QueryHandle": "caraway.queries",
-    "QueryState": "caraway.queries",
-    "RecordReader": "caraway.readers",
-    "SqlResult": "caraway.results",
+    "QueryHandle": "caraway.statements.queries",
+    "QueryState": "caraway.statements.queries",
+    "RecordReader": "caraway.rows.readers",
+    "SqlResult": "caraway.rows.results",
     "UnreachableError": "caraway.errors",
 }
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from caraway.arguments import Parameters
-from caraway.async_handles import AsyncQueryHandle, AsyncReader
 from caraway.async_routes import AsyncRoutes
 from caraway.client import Client
-from caraway.parsing import Row
-from caraway.readers import RecordReader
+from caraway.requests.arguments import Parameters
+from caraway.requests.parsing import Row
+from caraway.rows.readers import RecordReader
+from caraway.statements.async_handles import AsyncQueryHandle, AsyncReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from caraway.results import SqlResult
+    from caraway.rows.results import SqlResult
 
 __all__ = ["AsyncClient", "AsyncReader"]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from caraway.async_handles import ThreadedCalls
 from caraway.client import Client
-from caraway.ingests import Event
-from caraway.parsing import Row
+from caraway.requests.parsing import Row
+from caraway.routes.ingests import Event
+from caraway.statements.async_handles import ThreadedCalls
 
 
 class AsyncRoutes:

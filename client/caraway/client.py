@@ -11,24 +11,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from caraway import addresses, arguments, asking, chatting, parsing, queries, retries
-from caraway.arguments import Parameters
 from caraway.errors import InvalidEndpointError
-from caraway.formats import Format
-from caraway.parsing import Row
-from caraway.queries import QueryApi, QueryCalls, QueryHandle
-from caraway.readers import RecordReader
-from caraway.routes import RuntimeRoutes
-from caraway.statements import StatementRunner, statement_request
-from caraway.transport import Transport
-from caraway.transport import user_agent as full_user_agent
+from caraway.requests import addresses, arguments, parsing, retries
+from caraway.requests.arguments import Parameters
+from caraway.requests.parsing import Row
+from caraway.requests.transport import Transport
+from caraway.requests.transport import user_agent as full_user_agent
+from caraway.routes import asking, chatting
+from caraway.routes.routes import RuntimeRoutes
+from caraway.rows.formats import Format
+from caraway.rows.readers import RecordReader
+from caraway.statements import queries
+from caraway.statements.queries import QueryApi, QueryCalls, QueryHandle
+from caraway.statements.statements import StatementRunner, statement_request
 from caraway_core.sqltext import writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from caraway.flight import FlightTransport
-    from caraway.results import SqlResult
+    from caraway.flight.connections import FlightTransport
+    from caraway.rows.results import SqlResult
 
 __all__ = ["Client", "Parameters"]
 CERT_VARIABLES = ("CARAWAY_TLS_ROOT_CERT", "CARAWAY_CACERT")
@@ -299,7 +301,7 @@ class Client(RuntimeRoutes):
     @property
     def _queries(self) -> QueryCalls:
         if self._http is None:
-            from caraway.flight_queries import FlightQueries
+            from caraway.statements.flight_queries import FlightQueries
 
             return FlightQueries(self._open_flight(), self._runner.max_retries, self._sleep)
         flight = self._open_flight if self._addresses.flight is not None else None
@@ -307,7 +309,7 @@ class Client(RuntimeRoutes):
 
     def _open_flight(self) -> "FlightTransport":
         # pyarrow.flight takes long to import; a client that never runs a statement does without.
-        from caraway.flight import FlightTransport
+        from caraway.flight.connections import FlightTransport
 
         assert self._addresses.flight is not None
         if self._flight is None:

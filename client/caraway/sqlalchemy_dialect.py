@@ -15,8 +15,9 @@ from sqlalchemy.engine import URL, Connection, default
 from sqlalchemy.engine.reflection import cache
 from sqlalchemy.exc import NoSuchTableError
 
-from caraway import addresses, sqlalchemy_types
+from caraway import sqlalchemy_types
 from caraway.errors import InvalidEndpointError
+from caraway.requests import addresses
 from caraway_core.sqltext import writing
 
 _TABLES = (

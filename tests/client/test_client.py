@@ -6,7 +6,7 @@ import pytest
 
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
-from caraway.formats import Format
+from caraway.rows.formats import Format
 from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body, nobody
 
 ROWS = arrow_body([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Alan"}])

@@ -14,8 +14,8 @@ import pytest
 
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
-from caraway.formats import ResultFormat
-from caraway.queries import QueryProgress
+from caraway.rows.formats import ResultFormat
+from caraway.statements.queries import QueryProgress
 from caraway_core.errors import StateAwayError
 from caraway_gateway.composition import app
 from caraway_scheduler.jobs.model import JobProgress

@@ -12,7 +12,7 @@ import pytest
 
 from caraway.client import Client
 from caraway.errors import ApiError
-from caraway.refreshes import AccelerationStatus, RefreshError
+from caraway.routes.refreshes import AccelerationStatus, RefreshError
 from caraway_gateway.composition import app
 from tests.kit.listening import listening
 from tests.kit.runtime import running

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from caraway import explanations
 from caraway.client import Client
 from caraway.errors import UnreachableError
+from caraway.terminal import explanations
 from tests.client.runtime import Answer, FakeRuntime, running
 from tests.kit.certificates import make_certificate
 

@@ -21,7 +21,7 @@ _MANAGEMENT = "management/caraway_management"
 _ACCELERATION = "acceleration/caraway_acceleration"
 POLLS: Mapping[str, str] = {
     "client/caraway/cli/managing/signing_in.py:_approved": "a user who signs in elsewhere",
-    "client/caraway/queries.py:QueryHandle._poll": "a query that runs",
+    "client/caraway/statements/queries.py:QueryHandle._poll": "a query that runs",
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "cluster/caraway_cluster/head_signs.py:keep_alive": "nothing: a file is touched",
     "cluster/caraway_cluster/head_signs.py:until_stuck": "the watch of the state server",

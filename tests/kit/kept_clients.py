@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway.bound_rows import ticket
+from caraway.flight.bound_rows import ticket
 from caraway_core.settings import Address
 
 _PARAMETERS = pa.record_batch([pa.array([0])], names=["1"])

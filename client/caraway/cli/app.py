@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caraway import explanations, terminals
 from caraway.cli import (
     asking,
     cluster,
@@ -40,6 +39,7 @@ from caraway.cli.managing import (
     signing_in,
     tokens,
 )
+from caraway.terminal import explanations, terminals
 from caraway_core.errors import CarawayError
 from caraway_core.releases.version import __version__
 

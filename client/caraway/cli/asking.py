@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway import terminals
 from caraway.cli import options
+from caraway.terminal import terminals
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
-    from caraway.chatting import Message
     from caraway.client import Client
+    from caraway.routes.chatting import Message
 
 # The client sends no more of them.
 _MOST_MESSAGES = 500

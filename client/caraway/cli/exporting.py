@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from caraway.formats import Format
+from caraway.rows.formats import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from caraway.client import Client
-    from caraway.readers import RecordReader
+    from caraway.rows.readers import RecordReader
 
 _STEP_S = 0.2
 
@@ -27,7 +27,7 @@ def export(
 ) -> None:
     """Run a statement and write its rows. Arrow brings them, over Flight if there is a server."""
     # pyarrow takes 0.3 s to import, which other commands would pay as well.
-    from caraway import rendering
+    from caraway.rows import rendering
 
     write = {
         Format.ARROW: rendering.write_arrow,

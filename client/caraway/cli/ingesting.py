@@ -9,8 +9,8 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from caraway import explanations
 from caraway.cli import options
+from caraway.terminal import explanations
 from caraway_core.errors import CarawayError
 
 _REPORT_INTERVAL_S = 2.0

@@ -119,7 +119,7 @@ def _show(
 ) -> None:
     # These import httpx and rich, which take 0.4 s.
     from caraway.cli import tables
-    from caraway.formats import Format
+    from caraway.rows.formats import Format
 
     if format is ListFormat.TABLE:
         tables.print_table(client.rows(name, query), columns)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from caraway import progress
 from caraway.cli import options, streams, waiting
 from caraway.cli.options import StatusFormat
-from caraway.formats import ResultFormat
+from caraway.rows.formats import ResultFormat
+from caraway.terminal import progress
 from caraway_core.sqltext import splitting
 
 QueryId = Annotated[

@@ -13,8 +13,8 @@ from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
     from caraway.client import Client
-    from caraway.parsing import Row
-    from caraway.refreshes import AccelerationStatus
+    from caraway.requests.parsing import Row
+    from caraway.routes.refreshes import AccelerationStatus
 
 _BAR_PAUSE_S = 0.5
 _LINE_PAUSE_S = 5.0
@@ -68,7 +68,7 @@ def wait_for_refresh(
         CarawayError: the refresh failed.
     """
     # Imports httpx, which takes 0.3 s.
-    from caraway.refreshes import RefreshError
+    from caraway.routes.refreshes import RefreshError
 
     show = _bar if stderr.isatty() else _lines
     pause_s = _BAR_PAUSE_S if stderr.isatty() else _LINE_PAUSE_S

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caraway.cli import exporting, options, streams
-from caraway.formats import Format
+from caraway.rows.formats import Format
 from caraway_core.sqltext import explained, splitting
 
 if TYPE_CHECKING:

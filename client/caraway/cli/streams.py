@@ -9,7 +9,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from caraway import parameters
+from caraway.terminal import parameters
 from caraway_core.errors import CarawayError
 
 Param = Annotated[

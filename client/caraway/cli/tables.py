@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from caraway import terminals
+from caraway.terminal import terminals
 
 # Wide enough not to truncate cells: a program that reads the pipe needs complete values.
 PIPE_WIDTH = 100_000

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from caraway import progress
+from caraway.terminal import progress
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
-    from caraway.queries import QueryHandle, QueryState
+    from caraway.statements.queries import QueryHandle, QueryState
 
 _REFRESH_S = 1.0
 

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from caraway import retries
-from caraway.retries import RetryPolicy
-from caraway.transport import ApiRequest
+from caraway.requests import retries
+from caraway.requests.retries import RetryPolicy
+from caraway.requests.transport import ApiRequest
 from caraway_core.errors import CarawayError
 
 Document = TypeVar("Document")

@@ -7,13 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from caraway import arguments, parsing
-from caraway.async_handles import ThreadedCalls
 from caraway.management import waiting
 from caraway.management.calls import Call
 from caraway.management.routes import Routes
-from caraway.parsing import Row
-from caraway.transport import Transport
+from caraway.requests import arguments, parsing
+from caraway.requests.parsing import Row
+from caraway.requests.transport import Transport
+from caraway.statements.async_handles import ThreadedCalls
 from caraway_core.errors import CarawayError
 
 URL_VARIABLE = "CARAWAY_MANAGEMENT_URL"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from caraway.errors import BrokenResponseError
-from caraway.parsing import Row
+from caraway.requests.parsing import Row
 
 PAGE = 100
 WAIT_S = 2.0

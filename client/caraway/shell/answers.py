@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from caraway.formats import Format
+from caraway.rows.formats import Format
 
 
 class ResultView(Protocol):

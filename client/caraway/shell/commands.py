@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from caraway.formats import Format
+from caraway.rows.formats import Format
 from caraway.shell.answers import PRESENTATIONS, Presentation
 
 HELP = """\

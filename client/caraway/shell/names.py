@@ -5,10 +5,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from caraway import parsing
 from caraway.client import Client
-from caraway.formats import Format
-from caraway.parsing import Row
+from caraway.requests import parsing
+from caraway.requests.parsing import Row
+from caraway.rows.formats import Format
 from caraway_core.errors import CarawayError
 
 DEFAULT_SCHEMA = "public"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from caraway.parsing import Row
+from caraway.requests.parsing import Row
 
 _STEP = 2
 """The number of spaces by which the server indents the inputs of an operator."""

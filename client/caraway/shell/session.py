@@ -10,14 +10,14 @@ from typing import BinaryIO, TextIO
 
 from prompt_toolkit import PromptSession
 
-from caraway import explanations
 from caraway.client import Client
-from caraway.formats import Format
+from caraway.rows.formats import Format
 from caraway.shell import commands, plans, prompt
 from caraway.shell.answers import PRESENTATIONS, Presentation
 from caraway.shell.completion import ShellCompleter
 from caraway.shell.history import open_history
 from caraway.shell.names import LineRows, NameCache
+from caraway.terminal import explanations
 from caraway_core.errors import CarawayError
 from caraway_core.sqltext import explained, splitting
 

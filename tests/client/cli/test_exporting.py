@@ -4,7 +4,7 @@ from itertools import count
 import pyarrow as pa
 
 from caraway.cli import exporting
-from caraway.readers import RecordReader
+from caraway.rows.readers import RecordReader
 
 
 class Batches:

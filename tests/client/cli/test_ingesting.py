@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from caraway.cli import ingesting
-from caraway.ingests import IngestApi
+from caraway.routes.ingests import IngestApi
 from tests.client.cli.conftest import Command
+from tests.client.routes.test_ingests import ROUTE, applied
 from tests.client.runtime import Answer, FakeRuntime
-from tests.client.test_ingests import ROUTE, applied
 
 LINES = '{"op":"t"}\n' * 5
 DONE = re.compile(r"orders: 5 changes in [0-9.]+ s, [0-9,]+ rows/s\n")

@@ -7,7 +7,7 @@ import pytest
 
 from caraway.cli import waiting
 from caraway.client import Client
-from caraway.queries import QueryHandle
+from caraway.statements.queries import QueryHandle
 from tests.client.cli.conftest import Command
 from tests.client.runtime import Answer, FakeRuntime, Pauses
 
@@ -28,7 +28,7 @@ def state(status: str, **more: Any) -> Answer:
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     # The fake runtime does not support long polling, so the client would pause between polls.
-    monkeypatch.setattr("caraway.queries._PAUSE_S", 0.0)
+    monkeypatch.setattr("caraway.statements.queries._PAUSE_S", 0.0)
 
 
 def submits(runtime: FakeRuntime) -> None:

@@ -6,13 +6,13 @@ import pytest
 from caraway.cli import refreshing
 from caraway.client import Client
 from tests.client.cli.conftest import Command
+from tests.client.routes.test_refreshes import REFRESH, STANDING, busy, stands, told
 from tests.client.runtime import Answer, FakeRuntime, Pauses
-from tests.client.test_refreshes import REFRESH, STANDING, busy, stands, told
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caraway.refreshes._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("caraway.routes.refreshes._FIRST_PAUSE_S", 0.0)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_ctrl_c_leaves_the_refresh_running(
         raise KeyboardInterrupt
 
     runtime.answers(STANDING, *told(stands(1), busy(1)))
-    monkeypatch.setattr("caraway.refreshes.RefreshTracker.observe", interrupted)
+    monkeypatch.setattr("caraway.routes.refreshes.RefreshTracker.observe", interrupted)
 
     shown = ask("refresh", "orders")
 

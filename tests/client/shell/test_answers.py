@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from caraway.formats import Format
+from caraway.rows.formats import Format
 from caraway.shell.answers import PRESENTATIONS
 
 TABLE = b"+---+---+\n| a | b |\n+---+---+\n| 1 | + |\n| 2 | | |\n+---+---+\n"

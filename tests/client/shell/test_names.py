@@ -1,4 +1,4 @@
-from caraway.parsing import Row
+from caraway.requests.parsing import Row
 from caraway.shell.names import FRESH_FOR_S, NameCache
 from caraway_core.errors import CarawayError
 

@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput
 from caraway import shell
 from caraway.client import Client
 from caraway.errors import UnreachableError
-from caraway.formats import Format
+from caraway.rows.formats import Format
 from caraway.shell.session import Shell
 from tests.client.runtime import WAIT_S, Answer, FakeRuntime, nobody
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight
 
-from caraway import bound_rows
+from caraway.flight import bound_rows
 from caraway_core.tables import TableSpec
 from caraway_gateway.flight import bound
 from caraway_serving.flight.statuses import InvalidArgument

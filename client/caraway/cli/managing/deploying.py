@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from caraway import terminals
 from caraway.cli.managing import printing, service
 from caraway.cli.managing.service import Service
+from caraway.terminal import terminals
 from caraway_core.errors import CarawayError
 
 Row = dict[str, Any]

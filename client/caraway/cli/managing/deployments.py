@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from caraway import terminals
 from caraway.cli.managing import deploying, groups, printing, service
+from caraway.terminal import terminals
 
 Deployment = Annotated[int, typer.Argument(metavar="ID", help="Id of a deployment.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="At most this many.")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from caraway import terminals
+from caraway.terminal import terminals
 from caraway_core.errors import CarawayError
 
 Row = dict[str, Any]

@@ -1,0 +1,1 @@
+"""Arrow Flight: connections, prepared statements, and streams that are read ahead."""

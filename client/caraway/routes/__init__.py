@@ -1,0 +1,1 @@
+"""The routes of a runtime other than statements and asynchronous queries."""

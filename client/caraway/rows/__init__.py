@@ -1,0 +1,1 @@
+"""Rows of answers: results, streams of batches, and their forms as text and files."""

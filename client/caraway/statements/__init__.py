@@ -1,0 +1,1 @@
+"""Statements and queries: run over Flight or HTTP, and again where that is safe."""

@@ -1,0 +1,1 @@
+"""Texts that the command and the shell share: advice, progress, parameters."""
