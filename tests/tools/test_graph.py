@@ -33,6 +33,26 @@ def test_every_root_has_a_package() -> None:
     assert graph.packages()["client"] == "caraway"
 
 
+def test_no_modules_import_each_other() -> None:
+    assert graph.circles() == []
+
+
+def test_a_circle_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
+    modules = {
+        name: graph.Module(name, graph.ROOT / f"{name}.py", 1, frozenset(others))
+        for name, others in imports.items()
+    }
+    monkeypatch.setattr(graph, "modules", lambda: modules)
+    assert graph.circles() == [{"a", "b", "c"}]
+
+
+def test_few_modules_are_at_the_root_of_a_layered_package() -> None:
+    containers = [name for each in graph.contracts() for name in each.get("containers", [])]
+    assert len(containers) >= 11
+    assert {name: count for name in containers if (count := graph.loose(name)) > 8} == {}
+
+
 @pytest.mark.full
 def test_every_point_of_the_review_is_counted() -> None:
     rows = house.table()

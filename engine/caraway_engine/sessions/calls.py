@@ -5,17 +5,18 @@ See `caraway_engine.table_functions` for the idea.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from caraway_core.errors import InvalidQueryError
+from caraway_core.errors import InvalidQueryError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.sqltext import placeholders, table_calls
 from caraway_core.sqltext.searching import FUNCTIONS
-from caraway_core.statements import Statement
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.statements.searches import FUSED_SCORE, RERANK_SCORE, SCORE
+from caraway_engine.execution.contexts import Contexts
 from caraway_engine.statements import bounds, plan_facts
 from caraway_engine.table_functions import arguments, filters, stand_ins
 from caraway_engine.table_functions.arguments import (
@@ -24,9 +25,6 @@ from caraway_engine.table_functions.arguments import (
     AskedReranking,
     AskedSearch,
 )
-
-if TYPE_CHECKING:
-    from caraway_engine.sessions.registered import Registered
 
 _DEEPEST = 4
 _Text = TypeVar("_Text", str, str | None)
@@ -65,10 +63,29 @@ class CallingText:
     stand_ins: tuple[StandIn, ...]
 
 
+class SessionTables(Protocol):
+    """The registered tables and views of a session, as its calls need them; see `Registered`."""
+
+    snapshot: CatalogSnapshot
+    contexts: Contexts
+    sizes: bounds.ViewSizes
+    stand_ins: dict[TableName, StandIn]
+    """What stands for the calls in views, by name."""
+    searching: dict[TableName, frozenset[TableName]]
+    """The names of those that each view reads, directly or through other views."""
+
+    def queried(self, statement: Statement) -> Any:
+        """Return the query of a statement, planned; see `Registered.queried`."""
+
+    def translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
+        """Return the error for the user."""
+        ...
+
+
 class CallReader:
     """Reads calls in texts over the tables of one session."""
 
-    def __init__(self, registered: "Registered") -> None:
+    def __init__(self, registered: SessionTables) -> None:
         self._registered = registered
 
     def may_search(self, sql: str) -> bool:

@@ -6,7 +6,7 @@ See `caraway_engine.table_functions` for the idea.
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from caraway_core.statements.searches import (
 )
 from caraway_engine.known_faults import PlannedStatement
 from caraway_engine.sessions import calls, plans
-from caraway_engine.sessions.calls import CallReader, StandIn
+from caraway_engine.sessions.calls import CallReader, SessionTables, StandIn
 from caraway_engine.statements import plan_facts, viewing
 from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.table_functions import filters, stand_ins, wanted
@@ -34,9 +34,6 @@ from caraway_engine.table_functions.arguments import (
 )
 from caraway_engine.table_functions.filters import FilteredTable
 
-if TYPE_CHECKING:
-    from caraway_engine.sessions.registered import Registered
-
 _MOST_KEPT = 512
 Framed = Callable[[Statement], PlannedStatement]
 """Plans a statement, rewritten where the engine needs it."""
@@ -45,7 +42,7 @@ Framed = Callable[[Statement], PlannedStatement]
 class StatementSearches:
     """Plans the searches of statements over the tables of one session."""
 
-    def __init__(self, registered: "Registered") -> None:
+    def __init__(self, registered: SessionTables) -> None:
         self._registered = registered
         self.calls = CallReader(registered)
         self._kept: dict[str, tuple[StatementSearch, ...]] = {}
