@@ -76,6 +76,7 @@ class Accelerated:
         self.plan = plan
         self.refresher = refresher
         self.feed: Feed | None = None
+        self.following: Following | None = None
         self.current = current
         self.snapshotting = snapshotting
         self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
@@ -90,7 +91,6 @@ class Accelerated:
         known = self.columns.known if self.columns is not None else lambda: None
         self._change_source = partial(surroundings.change_source, dataset, known)
         self._tasks = tasks.Tasks()
-        self._is_following = False
         self._marks: dict[str, str] = {}
         self._outdated = ""
         """The statement of a version with vectors of another model, once a refresh is asked."""
@@ -256,11 +256,11 @@ class Accelerated:
             try:
                 held = await self.current.look()
                 if self.columns is not None:
-                    self._follow(None if self._is_following else self._change_source())
+                    self._follow(None if self.following else self._change_source())
                     await self.columns.wait()
                 elif held is None or not self.current.is_readable(held.version):
                     await self._has_source.wait()
-                source = None if self._is_following else self._change_source()
+                source = None if self.following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:
                     self._adopt(await source.primary_key())
                 await feed.begin()
@@ -281,11 +281,16 @@ class Accelerated:
         if source is None:
             return
         claim = self.current.claim(_FOLLOWING)
-        following = Following(
-            self.plan.name, source, self._ingest, claim.take, self._report, release=claim.release
+        self.following = Following(
+            self.plan.name,
+            source,
+            self._ingest,
+            claim.take,
+            self._report,
+            release=claim.release,
+            clock=self.current.clock,
         )
-        self._is_following = True
-        self._spawn(following.run, "follow a source")
+        self._spawn(self.following.run, "follow a source")
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
         """Use the primary key of the source if the manifest has none."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from caraway_acceleration.accelerated import Accelerated
+from caraway_acceleration.lag import Lag, lag_of
 from caraway_acceleration.refresh.refreshing import RefreshState
 from caraway_acceleration.versions.making import StoredSize
 from caraway_acceleration.versions.version import DatasetVersion
@@ -33,6 +34,7 @@ class DatasetStanding:
     changing: Changing | None = None
     rows_per_s: float = 0.0
     """How fast the running refresh reads rows, on average."""
+    lag: Lag | None = None
 
     @property
     def progress(self) -> str:
@@ -69,5 +71,12 @@ def of(kept: Accelerated, state: DatasetState) -> DatasetStanding:
         rows = sum(chunk.row_count for chunk in chunks)
         stored = StoredSize(rows, sum(chunk.size_bytes for chunk in chunks))
     return DatasetStanding(
-        refreshes, state.status, error, refresher.version, stored, changing, rows_per_s
+        refreshes,
+        state.status,
+        error,
+        refresher.version,
+        stored,
+        changing,
+        rows_per_s,
+        lag_of(kept),
     )

@@ -198,6 +198,30 @@ def test_a_dataset_shows_its_indexes_partitions_and_definition(watched: Watched)
     assert "file_format: (hidden)" in (said.text_content() or "")
 
 
+def test_an_accelerated_dataset_says_how_far_it_is_behind(watched: Watched) -> None:
+    farthest = watched.page.get_by_role("link", name="the farthest behind its source")
+    farthest.get_by_text("behind", exact=False).first.wait_for()
+    farthest.click()
+    lag = watched.page.get_by_role("region", name="Acceleration").get_by_text("last change")
+    assert "behind its source" in (lag.text_content() or "")
+    title = lag.locator("time").get_attribute("title") or ""
+    assert title.endswith(" UTC")
+
+
+def test_home_lists_datasets_that_are_late(watched: Watched) -> None:
+    lag = {"behind_ms": 7_200_000, "last_change_at": "2026-11-27T08:15:00Z", "is_late": True}
+    dataset = {
+        "from": "file:a.csv", "name": "slow", "replication_enabled": False,
+        "acceleration_enabled": True, "status": "ready", "lag": lag,
+    }  # fmt: skip
+    watched.page.route("**/v1/datasets?status=true", lambda route: route.fulfill(json=[dataset]))
+    watched.page.reload()
+    item = watched.page.get_by_role("listitem").filter(has_text="slow")
+    item.get_by_text("2 hours behind its source, late").wait_for()
+    assert item.locator("time").get_attribute("title") == "2026-11-27 08:15:00 UTC"
+    watched.page.get_by_text("2 hours behind", exact=True).wait_for()
+
+
 def test_a_statement_leads_to_its_trace(watched: Watched) -> None:
     watched.open("SQL")
     watched.run("SELECT 4711 AS traced")

@@ -10,8 +10,10 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from caraway_acceleration.changes.catching_up import SourceProgress
 from caraway_acceleration.changes.ingesting import Ingest, Whence
 from caraway_acceleration.refresh.backoff import DELAYS
 from caraway_core import changes
@@ -56,6 +58,7 @@ class Following:
         release: Release | None = None,
         sleep: Sleep = asyncio.sleep,
         chance: Callable[[], float] = random.random,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._name = name
         self._source = source
@@ -67,8 +70,14 @@ class Following:
         self._sleep = sleep
         self._again = Backoff(DELAYS, chance)
         self._lost: str | None = None
+        self._progress = SourceProgress(clock)
         self.is_whole = False
         """True if the dataset matches its source at some point in time, as far as is known here."""
+
+    @property
+    def behind_s(self) -> float | None:
+        """How far the dataset is behind its source; None if it is unknown in this process."""
+        return self._progress.behind_s
 
     async def run(self) -> None:
         """Follow the source until cancelled; failures are reported and retried."""
@@ -76,6 +85,7 @@ class Following:
             while True:
                 error = await self._attempt()
                 if error is not None:
+                    self._progress.lose()
                     self._tell(error)
                     await self._sleep(self._again.failed())
         finally:
@@ -88,7 +98,9 @@ class Following:
         """Follow the source while the claim is held; return the failure that ended it."""
         try:
             while not await self._is_mine():
+                self._progress.forget()
                 await self._sleep(self._timing.claim_every_s)
+            self._progress.begin()
             await self._follow(await self._ingest.position(self._name))
             return None
         except PositionLostError as exc:
@@ -148,15 +160,21 @@ class Following:
                     parts.append(batch)
                     rows = sum(each.changes.rows.num_rows for each in parts)
                     if batch.is_whole or rows >= JOINED_ROWS or not rows:
-                        await ahead.put(_joined(parts))
+                        await self._put(_joined(parts), ahead)
                         parts = []
         except CarawayError as exc:
             if isinstance(exc, PositionLostError):
                 self._lost = position
             if parts:
-                await ahead.put(_joined(parts))
+                await self._put(_joined(parts), ahead)
             await ahead.put(exc)
         await asyncio.Event().wait()  # Wait for cancellation: the queue still has to be applied.
+
+    async def _put(
+        self, batch: SourceBatch, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
+    ) -> None:
+        self._progress.receive()
+        await ahead.put(batch)
 
     async def _apply(
         self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
@@ -180,6 +198,7 @@ class Following:
                 )
                 position = batch.position
                 await self._source.confirm(position)
+            self._progress.apply(batch.made_at, is_whole=batch.is_whole)
             self.is_whole = batch.is_whole
             self._again.succeeded()
             self._lost = None
@@ -194,5 +213,4 @@ class Following:
 def _joined(parts: Sequence[SourceBatch]) -> SourceBatch:
     if len(parts) == 1:
         return parts[0]
-    joined = changes.joined([each.changes for each in parts])
-    return SourceBatch(joined, parts[-1].position, parts[-1].is_whole)
+    return replace(parts[-1], changes=changes.joined([each.changes for each in parts]))

@@ -19,6 +19,8 @@ export type Jobs = Json<"/v1/queries", "get">;
 export type SearchAnswer = Json<"/v1/search", "post">;
 export type Tool = Json<"/v1/tools", "get">[number];
 
+export type Lag = components["schemas"]["DatasetLag"];
+
 /** The description has no shape for it; docs/reference/http-api.md has. */
 export interface Acceleration {
   dataset: string;
@@ -26,6 +28,7 @@ export interface Acceleration {
   refresh_mode: string;
   version?: { number: number; rows: number; bytes: number; made_at: string } | null;
   refresh?: { attempt: number; rows: number; bytes: number; rows_per_second: number } | null;
+  lag?: Lag | null;
   changes?: { log_entries: number; log_rows: number; waiting: number } | null;
   error?: string | null;
 }

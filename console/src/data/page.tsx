@@ -9,6 +9,7 @@ import { formatBytes, formatNumber } from "../parts/format";
 import { encodeLink } from "../parts/links";
 import { datasetPlace, place, useRoute } from "../parts/route";
 import { Details, Partitions, useDetails } from "./details";
+import { LagView } from "./lag";
 import { Preview } from "./preview";
 
 const MOST_SHOWN = 500;
@@ -187,6 +188,12 @@ function AccelerationView({ name }: { name: string }) {
               <>
                 <dt>version</dt>
                 <dd>{found.version.number}, {formatNumber(found.version.rows)} rows, {formatBytes(found.version.bytes)}, <Time value={found.version.made_at} /></dd>
+              </>
+            )}
+            {found.lag && (
+              <>
+                <dt>lag</dt>
+                <dd><LagView lag={found.lag} /></dd>
               </>
             )}
             {found.changes && (

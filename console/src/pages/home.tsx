@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { fetchJson, selectRows } from "../api/client";
 import { EVERY_MS, useDatasets, useExecutors, useReadiness } from "../api/queries";
-import { Answer, Empty, Page, State } from "../parts/basics";
-import { formatBytes, formatMs, formatNumber } from "../parts/format";
+import { farthestBehind, LagView } from "../data/lag";
+import { Answer, Empty, Page, State, Time } from "../parts/basics";
+import { formatAge, formatBytes, formatMs, formatNumber } from "../parts/format";
 import { datasetPlace, place } from "../parts/route";
 
 interface Pod { name: string; version: string; datasets_count: number; models_count: number }
@@ -25,6 +26,7 @@ export default function HomePage() {
       )[0] as LastHour,
     refetchInterval: EVERY_MS * 6,
   });
+  const farthest = farthestBehind(datasets.data ?? []);
   return (
     <Page title="Home">
       <Answer of={readiness} what="readiness">
@@ -40,19 +42,22 @@ export default function HomePage() {
         <a className="card" href={place("cluster")}><strong>{executors.data ? `${executors.data.filter((each) => each.state === "ready").length} of ${executors.data.length}` : "…"}</strong> executors ready</a>
         <a className="card" href={place("queries")}><strong>{hour.data ? formatNumber(hour.data.statements) : "…"}</strong> statements in the last hour{hour.data && hour.data.failures > 0 ? `, ${formatNumber(hour.data.failures)} failed` : ""}</a>
         <div className="card"><strong>{hour.data?.median_ms != null ? formatMs(hour.data.median_ms) : "–"}</strong> median time</div>
+        {farthest && <a className="card" href={datasetPlace(farthest.name)}><strong>{farthest.lag.behind_ms === 0 ? "up to date" : `${formatAge(farthest.lag.behind_ms)} behind`}</strong> {farthest.name}, the farthest behind its source; last change <Time value={farthest.lag.last_change_at} /></a>}
       </div>
       <h2>What needs attention</h2>
       <Answer of={datasets} what="datasets">
         {(all) => {
           const failing = all.filter((each) => each.status === "error" || each.status === "disabled");
+          const late = all.filter((each) => each.lag?.is_late);
           const away = (executors.data ?? []).filter((each) => each.state !== "ready");
           const full = (executors.data ?? []).filter((each) => each.memory_used_bytes > 0.9 * each.memory_bytes);
-          if (failing.length + away.length + full.length === 0) return <p>Nothing: all datasets are loaded, and all executors are ready.</p>;
+          if (failing.length + late.length + away.length + full.length === 0) return <p>Nothing: all datasets are loaded and in time, and all executors are ready.</p>;
           return (
             <ul className="attention">
               {failing.map((each) => (
                 <li key={each.name}><a href={datasetPlace(each.name)}>{each.name}</a> <State value={each.status ?? "error"} /> {each.error_message} {each.error && <code>{each.error.code}</code>}</li>
               ))}
+              {late.map((each) => each.lag && <li key={`late ${each.name}`}><a href={datasetPlace(each.name)}>{each.name}</a> <LagView lag={each.lag} /></li>)}
               {away.map((each) => <li key={each.executor_id}>Executor <code>{each.executor_id}</code> <State value={each.state} /> {each.reason}</li>)}
               {full.map((each) => <li key={`full ${each.executor_id}`}>Executor <code>{each.executor_id}</code> uses {formatBytes(each.memory_used_bytes)} of {formatBytes(each.memory_bytes)}</li>)}
             </ul>

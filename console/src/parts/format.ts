@@ -23,6 +23,16 @@ export function formatMs(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
 }
 
+/** Return how long ago something was, in the largest unit of which there are two. */
+export function formatAge(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 1) return "less than a second";
+  for (const [unit, of] of [["day", 86_400], ["hour", 3_600], ["minute", 60]] as const) {
+    if (seconds >= 2 * of) return `${formatNumber(Math.floor(seconds / of))} ${unit}s`;
+  }
+  return seconds === 1 ? "1 second" : `${seconds} seconds`;
+}
+
 /** Return a time in the zone of the reader, and in UTC. Times without a zone are UTC. */
 export function formatTime(text: string): { local: string; utc: string } {
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text);

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 import pyarrow as pa
@@ -44,12 +45,13 @@ class SourceBatch:
 
     A batch without rows moves only the position, or reports that the source is available again. If
     `is_whole` is false, the dataset is between two states of its source until later batches are
-    applied.
+    applied. `made_at` is when its last change was made, if the source says so.
     """
 
     changes: Changes
     position: str
     is_whole: bool = True
+    made_at: datetime | None = None
 
 
 class ChangeSource(Protocol):

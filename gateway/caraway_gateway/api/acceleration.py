@@ -14,6 +14,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_gateway.api import app_state, dataset_names
+from caraway_gateway.api.dataset_lag import DatasetLag
 from caraway_serving import bodies, errors, parsing, scopes
 from caraway_serving.errors import RefusedRequestError
 
@@ -161,6 +162,8 @@ def _document(found: DatasetStanding) -> dict[str, Any]:
             "bytes": version.size_bytes,
             "made_at": version.made_at.isoformat(),
         }
+    if found.lag is not None:
+        document["lag"] = DatasetLag.of(found.lag).model_dump(mode="json")
     if found.changing is not None and version is not None:
         document["changes"] = {
             "log_entries": len(version.read_log),

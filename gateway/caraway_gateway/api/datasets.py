@@ -6,8 +6,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from caraway_acceleration.standings import DatasetStanding
 from caraway_gateway.api import app_state
 from caraway_gateway.api.component_errors import ComponentError
+from caraway_gateway.api.dataset_lag import DatasetLag
 from caraway_scheduler.catalog.states import DatasetState, Status
 from caraway_serving import listings
 from caraway_serving.listings import ListingFormat
@@ -18,9 +20,10 @@ _COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "stat
 
 
 class DatasetEntry(BaseModel):
-    """A dataset of the listing. `status=true` adds the last four fields.
+    """A dataset of the listing. `status=true` adds the last five fields.
 
     `progress` has the rows that the running refresh has read, and the rate; without one it is null.
+    `lag` is null for datasets that are not accelerated, or not loaded yet.
     """
 
     source: str = Field(alias="from")
@@ -31,6 +34,7 @@ class DatasetEntry(BaseModel):
     error: ComponentError | None = None
     error_message: str | None = None
     progress: str | None = None
+    lag: DatasetLag | None = None
 
 
 @router.get(
@@ -46,16 +50,16 @@ async def list_datasets(
 ) -> Response:
     """List the datasets of the manifest.
 
-    CSV has the same columns with and without `status`, and no `progress`.
+    CSV has the same columns with and without `status`, and neither `progress` nor `lag`.
     """
     services = app_state.services(request)
     states = services.catalog.datasets.values()
-    progress = {
-        each.refreshes.dataset: each.progress
+    standings = {
+        each.refreshes.dataset: each
         for each in (services.accelerations.standings() if status else ())
     }
     rows = [
-        _entry(state, status, progress.get(state.name))
+        _entry(state, status, standings.get(state.name))
         for state in states
         if _is_from(state, source)
     ]
@@ -66,7 +70,9 @@ def _is_from(state: DatasetState, source: str | None) -> bool:
     return source is None or source in (state.dataset.connector, state.dataset.source)
 
 
-def _entry(state: DatasetState, with_status: bool, progress: str | None) -> dict[str, Any]:
+def _entry(
+    state: DatasetState, with_status: bool, standing: DatasetStanding | None
+) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "from": state.dataset.source,
         "name": state.dataset.name,
@@ -78,5 +84,7 @@ def _entry(state: DatasetState, with_status: bool, progress: str | None) -> dict
         entry["status"] = state.status
         entry["error"] = ComponentError.of(error).model_dump() if error else None
         entry["error_message"] = error.message if error else None
-        entry["progress"] = progress or None
+        entry["progress"] = (standing.progress if standing else "") or None
+        lag = standing.lag if standing else None
+        entry["lag"] = DatasetLag.of(lag).model_dump(mode="json") if lag else None
     return entry

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -164,6 +165,19 @@ async def test_batches_are_applied_in_order_and_then_confirmed() -> None:
         assert running.is_whole
     assert bench.told == ["", ""] and bench.source.is_closed
     assert bench.released == [True]
+
+
+async def test_the_lag_is_the_age_of_the_last_applied_change() -> None:
+    made_at = datetime.now(UTC) - timedelta(hours=1)
+    bench = Bench(Source([replace(batch(1), made_at=made_at), batch(2)]))
+    bench.dataset.gate.clear()
+    async with bench.running() as running:
+        await turn()
+        assert running.behind_s is None
+        bench.dataset.gate.set()
+        await until(bench, [1, 2])
+        await turn()
+        assert running.behind_s is not None and 3_600 <= running.behind_s < 7_200
 
 
 async def test_one_batch_is_read_ahead_and_no_more() -> None:

@@ -1,6 +1,7 @@
 """Accelerated datasets from the manifest to the rows, in one runtime with real stores."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,23 @@ async def test_rows_are_loaded_once_and_again_on_request(tmp_path: Path) -> None
         assert await count(runtime) == 1500
         listed = (await runtime.api.get("/v1/datasets?status=true")).json()[0]
         assert (listed["acceleration_enabled"], listed["status"]) == (True, "ready")
+
+
+async def test_the_lag_is_the_age_of_the_version(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    hourly = manifest("refresh_check_interval: 1h")
+    plain = "\n          - {from: 'file:orders.parquet', name: plain}\n"
+    async with running(tmp_path, hourly.rstrip() + plain) as runtime:
+        told = await at_version(runtime, 1)
+        lag = told["lag"]
+        assert datetime.fromisoformat(lag["last_change_at"]) == datetime.fromisoformat(
+            told["version"]["made_at"]
+        )
+        assert lag["is_late"] is False and 0 <= lag["behind_ms"] < 3_600_000
+        listed = (await runtime.api.get("/v1/datasets?status=true")).json()
+        lags = {each["name"]: each["lag"] for each in listed}
+        assert lags["orders"]["behind_ms"] >= lag["behind_ms"] and lags["plain"] is None
+        assert "lag" not in (await runtime.api.get("/v1/datasets")).json()[0]
 
 
 async def test_history_and_metrics_include_refreshes(tmp_path: Path) -> None:

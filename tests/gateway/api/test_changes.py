@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,17 @@ async def test_changes_are_read_by_the_next_statement(tmp_path: Path) -> None:
         assert await rows(runtime, "SELECT v FROM orders WHERE id = 3") == [("c",)]
         await send(runtime, {"op": "t"})
         assert await rows(runtime) == []
+
+
+async def test_the_lag_of_changes_that_producers_send_is_not_known(tmp_path: Path) -> None:
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        before = datetime.now(UTC)
+        await send(runtime, event("c", 1, "a"))
+        lag = (await runtime.api.get("/v1/datasets/orders/acceleration")).json()["lag"]
+        assert (lag["behind_ms"], lag["is_late"]) == (None, False)
+        changed_at = datetime.fromisoformat(lag["last_change_at"])
+        assert changed_at >= before.replace(microsecond=before.microsecond // 1_000 * 1_000)
 
 
 async def test_a_producer_may_try_again_while_the_runtime_starts(tmp_path: Path) -> None:

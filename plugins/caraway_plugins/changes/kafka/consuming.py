@@ -5,8 +5,17 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_plugins.changes.kafka.settings import KafkaSettings
@@ -35,11 +44,12 @@ _SERIOUS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message; without a value it is a tombstone."""
+    """A message, and when it was written; without a value it is a tombstone."""
 
     partition: int
     offset: int
     value: bytes | None
+    made_at: datetime | None = None
 
 
 class Topic:
@@ -152,9 +162,7 @@ class Topic:
                 if error.retriable() and not error.fatal():
                     continue
                 raise self._error(error)
-            events.append(
-                Event(message.partition(), message.offset(), message.value())  # type: ignore[attr-defined]
-            )
+            events.append(_event(message))
         return events
 
     def _failed(self, error: KafkaError) -> None:
@@ -175,3 +183,10 @@ class Topic:
             type_, "Kafka does not respond"
         )
         return DatasetError(type_, f"topic '{self._settings.topic}': {said}: {error.str()}")
+
+
+def _event(message: Any) -> Event:
+    kind, made_ms = message.timestamp()
+    is_known = kind != TIMESTAMP_NOT_AVAILABLE
+    made_at = datetime.fromtimestamp(made_ms / 1_000, UTC) if is_known else None
+    return Event(message.partition(), message.offset(), message.value(), made_at)

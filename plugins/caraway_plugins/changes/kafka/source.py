@@ -89,7 +89,9 @@ class KafkaChanges:
                     if not is_emptied and self._target.schema.names:
                         changes, is_emptied = joined([_emptied(self._target), changes]), True
                     if is_emptied:
-                        yield SourceBatch(changes, _Position(name, dict(offsets)).text())
+                        made_at = events[read.taken - 1].made_at if read.taken else None
+                        at = _Position(name, dict(offsets)).text()
+                        yield SourceBatch(changes, at, made_at=made_at)
                 if read.error is not None:
                     raise read.error
         finally:

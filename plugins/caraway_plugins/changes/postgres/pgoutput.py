@@ -28,9 +28,10 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A transaction, which commits at `final_lsn`."""
+    """A transaction, which commits at `final_lsn`; its time is in microseconds since 2000."""
 
     final_lsn: int
+    committed_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate
 _INT16 = struct.Struct("!h")
 _INT32 = struct.Struct("!i")
 _UINT32 = struct.Struct("!I")
-_BEGIN = struct.Struct("!Q")
+_BEGIN = struct.Struct("!Qq")
 _COMMIT = struct.Struct("!xQQ")
 _COLUMN_TYPE = struct.Struct("!Ii")
 _NULL, _TEXT, _UNCHANGED = ord("n"), ord("t"), ord("u")
@@ -108,7 +109,7 @@ def parse(payload: bytes) -> Message | None:
         case b"D":
             return Delete(_oid(payload), _row(payload, 6)[0])
         case b"B":
-            return Begin(_BEGIN.unpack_from(payload, 1)[0])
+            return Begin(*_BEGIN.unpack_from(payload, 1))
         case b"C":
             return Commit(_COMMIT.unpack_from(payload, 1)[1])
         case b"R":

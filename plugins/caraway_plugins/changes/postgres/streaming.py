@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from caraway_core.concurrency import tasks
@@ -14,6 +15,7 @@ from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped,
 from caraway_plugins.changes.postgres.positions import PostgresPosition
 
 _ROWS_PER_TURN = 200
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Stream:
         self._has_ended_open = False
         """True if a partly delivered transaction has ended and its end has not been reported."""
         self._commit_lsn = 0
+        self._committed_at: datetime | None = None
         self._confirmed = at.lsn
         self._tasks = tasks.Tasks()
 
@@ -151,7 +154,8 @@ class Stream:
                 collector.truncate()
             case pgoutput.Relation(oid=of) if of == oid:
                 collector.follow(message)
-            case pgoutput.Begin(final_lsn=lsn):
+            case pgoutput.Begin(final_lsn=lsn, committed_us=us):
+                self._committed_at = _EPOCH + timedelta(microseconds=us)
                 is_open = lsn == self._at.open_lsn
                 collector.begin(lsn, self._at.taken if is_open else 0)
                 self._in_transaction, self._commit_lsn = True, lsn
@@ -189,7 +193,7 @@ class Stream:
             )
         at = self._at
         changes = await asyncio.to_thread(self._collector.take, fetch)
-        return SourceBatch(changes, at.text(), is_whole)
+        return SourceBatch(changes, at.text(), is_whole, self._committed_at)
 
     def _is_idle_since(self, idle_at: float) -> bool:
         """Return whether the log advanced without rows for `idle_s`; the server can then discard

@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import fastavro
@@ -99,6 +100,15 @@ async def test_it_goes_on_after_what_was_applied(cluster: Cluster, topic: str) -
     async with following(source(cluster.servers, topic), replica.position) as batches:
         await fill(batches, replica, {1: "one", 2: "two", 3: "three"})
     assert replica.ops == [Op.UPSERT, Op.UPSERT]
+
+
+async def test_a_batch_says_when_its_last_event_was_written(cluster: Cluster, topic: str) -> None:
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    cluster.send(topic, created(1, "one"))
+    async with following(source(cluster.servers, topic)) as batches:
+        made = [(await anext(batches)).made_at for _ in range(2)]
+    assert made[0] is None and made[1] is not None
+    assert before <= made[1] <= datetime.now(UTC)
 
 
 async def test_batches_are_bounded(cluster: Cluster, topic: str) -> None:

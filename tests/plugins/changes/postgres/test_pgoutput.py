@@ -29,7 +29,7 @@ OID = struct.pack("!I", 7)
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        (b"B" + struct.pack("!QqI", 5, 0, 9), pgoutput.Begin(5)),
+        (b"B" + struct.pack("!QqI", 5, 0, 9), pgoutput.Begin(5, 0)),
         (b"C" + struct.pack("!BQQq", 0, 5, 6, 0), pgoutput.Commit(6)),
         (b"I" + OID + b"N" + row("ü", None, ""), pgoutput.Insert(7, ("ü", None, ""))),
         (b"U" + OID + b"N" + row("a", b"u"), pgoutput.Update(7, None, ("a", UNCHANGED))),

@@ -1,6 +1,7 @@
 """Batches of a replication slot: whole transactions, limits, idle logs and cancellation."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
@@ -21,6 +22,15 @@ async def taken(feed: Feed, rows: int) -> list[int]:
         while sum(sizes) < rows:
             sizes.append((await feed.next()).changes.rows.num_rows)
     return sizes
+
+
+async def test_a_batch_says_when_its_last_transaction_was_committed(followed: Followed) -> None:
+    async with followed.following(StreamLimits()) as feed:
+        await feed.load()
+        before = datetime.now(UTC)
+        followed.together("INSERT INTO $t VALUES (10)")
+        batch = await feed.next()
+    assert batch.made_at is not None and before <= batch.made_at <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 10_000])
