@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { at, complete, type Schema } from "../src/management/manifest_schema";
 import { bodyOf, valuesOf, withTemplate } from "../src/management/monitor_values";
+import { conditionOf, KIND_WORDS, reactionBodyOf, reactionValuesOf } from "../src/management/reaction_values";
 import { readProblem } from "../src/management/problems";
-import { allows, givenBy, TEMPLATES } from "../src/management/rules";
-import type { Monitor } from "../src/management/types";
+import { allows, givenBy, REACTIONS, TEMPLATES } from "../src/management/rules";
+import type { Monitor, Reaction } from "../src/management/types";
 
 const SCHEMA: Schema = {
   type: "object",
@@ -111,5 +112,37 @@ describe("monitors", () => {
     expect([values.op, values.threshold]).toEqual(["EQ", "3"]);
     expect(withTemplate(values, "instance_health")).toMatchObject({ op: TEMPLATES.instance_health?.op, threshold: "" });
     expect(bodyOf({ ...values, name: "x", datasets: "orders,", url: "https://a.example" }, null).spec).toMatchObject({ datasets: ["orders"], threshold: 3 });
+  });
+});
+
+describe("reactions", () => {
+  const present: Reaction = {
+    id: "r", name: "unpaid", kind: "dataset_row_match", enabled: true, state: "ok", since: null, evaluation_unavailable_reason: null, revision: 2,
+    spec: { dataset: "orders", where: "paid = 'no'", minRows: 3, sustainSecs: 60, severity: "critical", includeDetails: false },
+    targets: { http: { url: "https://a.example", has_token: true, disabled_reason: null } },
+  };
+
+  it("have words for each kind", () => {
+    expect(REACTIONS.map((each) => each.kind)).toEqual(Object.keys(KIND_WORDS));
+  });
+
+  it("send the fields that their kind takes, and never another kind", () => {
+    const values = { ...reactionValuesOf(present), where: "paid IS NULL", thresholdMs: "5", query: "SELECT 1" };
+    expect(reactionBodyOf(values, present)).toEqual({ name: "unpaid", spec: { dataset: "orders", where: "paid IS NULL", minRows: 3, sustainSecs: 60, severity: "critical" } });
+  });
+
+  it.each([
+    ["task_history_error", { tasks: ["sql_query", "ai"] }],
+    ["task_history_slow", { tasks: ["sql_query", "ai"], thresholdMs: 5 }],
+    ["dataset_query", { query: "SELECT 1", minRows: 1, sustainSecs: 0 }],
+  ])("of the kind %s are added with its fields", (kind, spec) => {
+    const values = { ...reactionValuesOf(null), name: "x", kind, tasks: "sql_query, ai", thresholdMs: "5", query: "SELECT 1", emails: "a@example.com" };
+    expect(reactionBodyOf(values, null)).toEqual({ name: "x", kind, spec: { ...spec, severity: "warn" }, targets: { email: { emails: ["a@example.com"], recipientUserIds: [] } } });
+  });
+
+  it("say when they fire", () => {
+    expect(conditionOf(present)).toBe("3 rows of orders with paid = 'no' for 60 s");
+    expect(conditionOf({ ...present, kind: "dataset_query", spec: { ...present.spec, query: `SELECT\n${"x".repeat(99)}`, minRows: 1, sustainSecs: 0 } })).toBe(`a row from SELECT ${"x".repeat(73)}…`);
+    expect(conditionOf({ ...present, kind: "task_history_slow", spec: { tasks: ["ai"], thresholdMs: 5, severity: "warn", includeDetails: true } })).toBe("a task is slow (ai): 5 ms or more");
   });
 });

@@ -179,6 +179,59 @@ def test_a_monitor_is_added_changed_and_deleted(watched: Watched, site: Site) ->
     watched.page.get_by_role("button", name="Edit slow").wait_for(state="detached")
 
 
+def test_a_reaction_is_added_changed_and_deleted(watched: Watched, site: Site) -> None:
+    place = site.add_project("reacting")
+    path = f"/v1/{place[2:]}/reactions"
+    sign_in(watched)
+    watched.page.goto(f"{watched.base}{place}")
+    watched.page.get_by_role("button", name="Add a reaction").click()
+    form = watched.page.get_by_role("form", name="New reaction")
+    form.get_by_label("Name").fill("unpaid")
+    form.get_by_label("Fires if").select_option("dataset_row_match")
+    assert form.get_by_label("Milliseconds or more").count() == 0
+    form.get_by_role("textbox", name="Dataset").fill("orders")
+    form.get_by_label("Condition, as behind WHERE").fill("paid = 'no'")
+    form.get_by_label("Rows at least").fill("3")
+    form.get_by_label("Webhook").fill("https://hooks.example.com/unpaid")
+    form.get_by_role("button", name="Add the reaction").click()
+    table = watched.page.get_by_role("region", name="Reactions")
+    table.get_by_text("3 rows of orders with paid = 'no'").wait_for()
+    assert "whsec_" in (watched.page.get_by_text("shown once").text_content() or "")
+
+    watched.page.get_by_role("button", name="Edit unpaid").click()
+    form = watched.page.get_by_role("form", name="Reaction unpaid")
+    # The kind of a reaction stays.
+    assert form.get_by_label("Fires if").is_disabled()
+    form.get_by_label("Condition, as behind WHERE").fill("paid IS NULL")
+    form.get_by_role("button", name="Save the reaction").click()
+    table.get_by_text("3 rows of orders with paid IS NULL").wait_for()
+    watched.page.get_by_role("button", name="Turn off unpaid").click()
+    watched.page.get_by_role("button", name="Turn on unpaid").wait_for()
+    (kept,) = site.api("GET", path).json()["reactions"]
+    assert (kept["enabled"], kept["spec"]["minRows"], kept["kind"]) == (
+        False, 3, "dataset_row_match",
+    )  # fmt: skip
+    assert kept["targets"]["http"]["url"] == "https://hooks.example.com/unpaid"
+
+    # What the service refuses is said, and the form keeps what was written.
+    watched.page.get_by_role("button", name="Add a reaction").click()
+    form = watched.page.get_by_role("form", name="New reaction")
+    form.get_by_label("Name").fill("unpaid")
+    form.get_by_label("Fires if").select_option("task_history_slow")
+    form.get_by_label("Milliseconds or more").fill("500")
+    form.get_by_label("Webhook").fill("https://hooks.example.com/slow")
+    form.get_by_role("button", name="Add the reaction").click()
+    watched.page.get_by_role("alert").get_by_text("already exists").wait_for()
+    assert form.get_by_label("Name").input_value() == "unpaid"
+    form.get_by_label("Name").fill("slow")
+    form.get_by_role("button", name="Add the reaction").click()
+    table.get_by_text("a task is slow: 500 ms or more").wait_for()
+    watched.page.get_by_role("button", name="Delete unpaid").click()
+    watched.page.get_by_role("button", name="Edit unpaid").wait_for(state="detached")
+    (kept,) = site.api("GET", path).json()["reactions"]
+    assert (kept["name"], kept["spec"]["thresholdMs"]) == ("slow", 500)
+
+
 def test_a_token_is_shown_once_and_a_session_ends(watched: Watched) -> None:
     sign_in(watched)
     watched.page.get_by_role("link", name="Organization").click()
@@ -213,6 +266,8 @@ def test_every_page_keeps_the_rules_of_accessibility(browser: Any, site: Site, s
     watched.page.goto(f"{watched.base}{place}")
     watched.page.get_by_role("button", name="Add a monitor").click()
     watched.page.get_by_role("form", name="New monitor").wait_for()
+    watched.page.get_by_role("button", name="Add a reaction").click()
+    watched.page.get_by_role("form", name="New reaction").wait_for()
     watched.page.get_by_role("textbox", name="Manifest").wait_for()
     found += [f"project: {each}" for each in watched.violations()]
     assert found == []

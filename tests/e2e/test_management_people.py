@@ -12,7 +12,7 @@ from tests.kit.management_pages import Site, sign_in
 pytestmark = [*browsers.NEEDED]
 CHANGES = (
     "Add the project", "Deploy", "Pause", "Save the manifest", "Set the secret", "Show the keys",
-    "Add a monitor", "Invite",
+    "Add a monitor", "Add a reaction", "Invite",
 )  # fmt: skip
 """Buttons of changes that viewers may not make."""
 

@@ -1,6 +1,7 @@
-import { useState, type FormEvent, type ReactNode } from "react";
+import { useState } from "react";
 import { bodyOf, DATASET_STATES, OF_DATASET_STATES, OP_WORDS, valuesOf, withTemplate, type MonitorBody, type Values } from "./monitor_values";
-import { OPS, SEVERITIES, TEMPLATES, WINDOWS } from "./rules";
+import { Choice, NameField, NoticeForm, SeverityField, SustainField, TargetFields } from "./notice_form";
+import { OPS, TEMPLATES, WINDOWS } from "./rules";
 import type { Monitor } from "./types";
 
 interface Props {
@@ -15,15 +16,9 @@ export function MonitorForm({ monitor, save, close }: Props) {
   const template = TEMPLATES[values.template];
   const isOfStates = values.template === OF_DATASET_STATES;
   const set = (name: keyof Values) => (event: { target: { value: string } }): void => setValues((now) => ({ ...now, [name]: event.target.value }));
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    void save(bodyOf(values, monitor));
-  };
-  const title = monitor === null ? "New monitor" : `Monitor ${monitor.name}`;
   return (
-    <form className="form" aria-label={title} onSubmit={submit}>
-      <h3>{title}</h3>
-      <label>Name<input autoFocus required maxLength={100} value={values.name} onChange={set("name")} /></label>
+    <NoticeForm what="monitor" name={monitor?.name ?? null} submit={() => void save(bodyOf(values, monitor))} close={close}>
+      <NameField value={values.name} onChange={set("name")} />
       <label>Value
         <select value={values.template} onChange={(event) => setValues(withTemplate(values, event.target.value))}>
           {Object.entries(TEMPLATES).map(([name, each]) => <option key={name} value={name}>{each.title}{each.unit && ` (${each.unit})`}</option>)}
@@ -45,26 +40,10 @@ export function MonitorForm({ monitor, save, close }: Props) {
         <Choice label="Window" value={values.window} onChange={set("window")}>
           {WINDOWS.map((each) => <option key={each} value={each}>in {each}</option>)}
         </Choice>
-        <label>for <input required type="number" min={0} max={86_400} aria-label="Seconds that it must hold" value={values.sustainSecs} onChange={set("sustainSecs")} /> s</label>
-        <Choice label="Severity" value={values.severity} onChange={set("severity")}>
-          {SEVERITIES.map((each) => <option key={each} value={each}>{each}</option>)}
-        </Choice>
+        <SustainField value={values.sustainSecs} onChange={set("sustainSecs")} />
+        <SeverityField value={values.severity} onChange={set("severity")} />
       </fieldset>
-      <fieldset>
-        <legend>Notices go to</legend>
-        <label>Webhook<input type="url" placeholder="https://…" value={values.url} onChange={set("url")} /></label>
-        {values.url !== "" && <label>Its token<input type="password" autoComplete="off" placeholder={monitor?.targets.http?.has_token ? "as it is" : "none"} value={values.token} onChange={set("token")} /></label>}
-        <label>E-mail addresses, with commas<input value={values.emails} onChange={set("emails")} /></label>
-        <label>Channel of Slack<input placeholder="C012AB3CD" value={values.channel} onChange={set("channel")} /></label>
-      </fieldset>
-      <div className="toolbar">
-        <button type="submit" className="main-button">{monitor === null ? "Add the monitor" : "Save the monitor"}</button>
-        <button type="button" onClick={close}>Cancel</button>
-      </div>
-    </form>
+      <TargetFields values={values} present={monitor?.targets} set={set} />
+    </NoticeForm>
   );
-}
-
-function Choice({ label, value, onChange, children }: { label: string; value: string; onChange: (event: { target: { value: string } }) => void; children: ReactNode }) {
-  return <select aria-label={label} value={value} onChange={onChange}>{children}</select>;
 }

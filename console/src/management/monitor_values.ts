@@ -1,6 +1,7 @@
 /** A monitor as its form has it, and as requests do. */
 
 import { TEMPLATES } from "./rules";
+import { changedTargets, listOf, targetValuesOf, type TargetValues } from "./target_values";
 import type { Monitor, MonitorSpec, Targets } from "./types";
 
 export const OP_WORDS: Record<string, string> = { GT: "is above", GEQ: "is at least", LT: "is below", LEQ: "is at most", EQ: "is", NEQ: "is not" };
@@ -13,7 +14,7 @@ export interface MonitorBody {
   spec: Partial<MonitorSpec>;
   targets?: Targets;
 }
-export interface Values {
+export interface Values extends TargetValues {
   name: string;
   template: string;
   op: string;
@@ -22,15 +23,11 @@ export interface Values {
   sustainSecs: string;
   severity: string;
   datasets: string;
-  url: string;
-  token: string;
-  emails: string;
-  channel: string;
 }
 
 export function valuesOf(monitor: Monitor | null): Values {
   const template = monitor?.template ?? Object.keys(TEMPLATES)[0] ?? "";
-  const { spec, targets } = monitor ?? { spec: undefined, targets: undefined };
+  const spec = monitor?.spec;
   return {
     name: monitor?.name ?? "",
     template,
@@ -40,10 +37,7 @@ export function valuesOf(monitor: Monitor | null): Values {
     sustainSecs: String(spec?.sustainSecs ?? TEMPLATES[template]?.sustainSecs ?? 0),
     severity: spec?.severity ?? "warn",
     datasets: (spec?.datasets ?? []).join(", "),
-    url: targets?.http?.url ?? "",
-    token: "",
-    emails: (targets?.email?.emails ?? []).join(", "),
-    channel: targets?.slack?.channelId ?? "",
+    ...targetValuesOf(monitor?.targets),
   };
 }
 
@@ -54,7 +48,7 @@ export function withTemplate(values: Values, template: string): Values {
   return { ...values, template, op: known?.op ?? values.op, sustainSecs: String(known?.sustainSecs ?? 0), threshold };
 }
 
-/** Return what a request sends. Targets replace each other as a whole, so those that stay are sent too. */
+/** Return what a request sends. */
 export function bodyOf(values: Values, present: Monitor | null): MonitorBody {
   const known = TEMPLATES[values.template];
   const spec: Partial<MonitorSpec> = {
@@ -62,24 +56,5 @@ export function bodyOf(values: Values, present: Monitor | null): MonitorBody {
     ...(known?.hasDatasets ? { datasets: listOf(values.datasets) } : {}),
   };
   const body: MonitorBody = { name: values.name, template: values.template, spec };
-  const before = valuesOf(present);
-  const areSame = present !== null && values.token === "" && (["url", "emails", "channel"] as const).every((each) => values[each] === before[each]);
-  return areSame ? body : { ...body, targets: targetsOf(values, present) };
-}
-
-function targetsOf(values: Values, present: Monitor | null): Targets {
-  const emails = listOf(values.emails);
-  const members = present?.targets.email?.recipientUserIds ?? [];
-  const targets: Targets = {};
-  if (values.url.trim() !== "") {
-    const method = present?.targets.http?.method;
-    targets.http = { url: values.url.trim(), ...(method === undefined ? {} : { method }), ...(values.token === "" ? {} : { token: values.token }) };
-  }
-  if (emails.length > 0 || members.length > 0) targets.email = { emails, recipientUserIds: members };
-  if (values.channel.trim() !== "") targets.slack = { channelId: values.channel.trim() };
-  return targets;
-}
-
-function listOf(text: string): string[] {
-  return text.split(",").map((each) => each.trim()).filter(Boolean);
+  return { ...body, ...changedTargets(values, present?.targets) };
 }

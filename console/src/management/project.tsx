@@ -8,6 +8,7 @@ import { useChange } from "./change";
 import { ManifestEditor } from "./manifest";
 import { Monitors } from "./monitors";
 import { stateOf } from "./projects";
+import { Reactions } from "./reactions";
 import { useMay } from "./rules";
 import { Keys, Secrets } from "./secrets";
 import type { Deployment, LogLine, Project } from "./types";
@@ -35,6 +36,8 @@ export default function ProjectPage() {
             {may("apps:write") && <><h2>API keys</h2><Keys id={id} /></>}
             <h2>Monitors</h2>
             <Monitors id={id} />
+            <h2>Reactions</h2>
+            <Reactions id={id} />
             {may("activity:read") && <><h2>Activity</h2><ActivityTable project={id} /></>}
           </>
         )}

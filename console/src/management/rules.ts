@@ -1,4 +1,4 @@
-/** What roles may do, and what monitors take: `rules.json` is made from the rules of the service. */
+/** What roles may do, and what monitors and reactions take: `rules.json` is made from the rules of the service. */
 
 import { createContext, useContext } from "react";
 import rules from "./rules.json";
@@ -15,6 +15,8 @@ export interface Template {
 export const TEMPLATES: Record<string, Template> = rules.templates;
 export const OPS = rules.ops;
 export const WINDOWS = rules.windows;
+/** The kinds of reactions, and the fields of their specs. */
+export const REACTIONS: { kind: string; fields: string[] }[] = rules.reactions;
 export const SEVERITIES = rules.severities;
 
 /** Return whether members with a role may do what needs a scope. */

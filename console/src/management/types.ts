@@ -54,17 +54,36 @@ export interface Targets {
     signing_secret?: string;
   };
 }
-export interface Monitor {
+/** What monitors and reactions have in common. */
+export interface Noticing {
   id: string;
   name: string;
-  template: string;
-  spec: MonitorSpec;
   targets: Targets;
   enabled: boolean;
   state: string;
   since: string | null;
   evaluation_unavailable_reason: string | null;
   revision: number;
+}
+export interface Monitor extends Noticing {
+  template: string;
+  spec: MonitorSpec;
+}
+/** Each kind has some of the fields. */
+export interface ReactionSpec {
+  tasks?: string[];
+  thresholdMs?: number;
+  dataset?: string;
+  where?: string;
+  query?: string;
+  minRows?: number;
+  sustainSecs?: number;
+  severity: string;
+  includeDetails: boolean;
+}
+export interface Reaction extends Noticing {
+  kind: string;
+  spec: ReactionSpec;
 }
 export interface Activity {
   id: number;

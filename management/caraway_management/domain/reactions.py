@@ -22,11 +22,12 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds whose events are tasks, and what happened to them."""
 ALL_KINDS = (*KINDS, *watching.KINDS)
-_FIELDS: Mapping[str, frozenset[str]] = {
+FIELDS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(KINDS, frozenset({"tasks"})),
     "task_history_slow": frozenset({"tasks", "thresholdMs"}),
     **watching.FIELDS,
 }
+"""The fields of a spec that each kind takes, beside those of all kinds."""
 _COMMON = frozenset({"severity", "includeDetails"})
 
 
@@ -71,7 +72,7 @@ def read_spec(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
         RefusedError: a value does not fit the kind.
     """
     values = {name: value for name, value in values.items() if value is not None}
-    if unused := values.keys() - _FIELDS[kind] - _COMMON:
+    if unused := values.keys() - FIELDS[kind] - _COMMON:
         raise refusals.invalid_field(f"spec.{min(unused)}", f"is not used by '{kind}'")
     common = {
         "severity": values.get("severity", "warn"),

@@ -1,11 +1,11 @@
-"""The rules that the console has of the domain: what roles may do, and what monitors take."""
+"""The rules that the console has of the domain: what roles may do, and what monitors and reactions take."""
 
 import json
 import os
 from pathlib import Path
 from typing import get_args
 
-from caraway_management.domain import monitors, scopes
+from caraway_management.domain import monitors, reactions, scopes
 from caraway_management.domain.monitors import Of
 from caraway_management.domain.scopes import Role
 
@@ -27,6 +27,9 @@ def test_the_rules_of_the_console_are_those_of_the_service() -> None:
             for name, each in monitors.TEMPLATES.items()
             if each.of is Of.PROJECT
         },
+        "reactions": [
+            {"kind": kind, "fields": sorted(reactions.FIELDS[kind])} for kind in reactions.ALL_KINDS
+        ],
         "ops": get_args(monitors.Op),
         "windows": get_args(monitors.Window),
         "severities": get_args(monitors.Severity),
