@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import browsers, management_pages
+from tests.kit import browsers, management_pages, prefix_proxy
 from tests.kit.browsers import Watched
 from tests.kit.management_pages import Site, sign_in
 
@@ -63,7 +63,7 @@ def test_an_unknown_identity_is_told_so(browser: Any, site: Site) -> None:
         alert.wait_for()
         assert "user" in (alert.text_content() or "")
         back = watched.page.get_by_role("link", name="Go back and sign in again")
-        assert back.get_attribute("href") == "/#/organization"
+        assert back.get_attribute("href") == "../../#/organization"
 
 
 def test_what_a_role_may_not_do_is_not_offered(browser: Any, site: Site) -> None:
@@ -158,3 +158,31 @@ def test_a_session_that_ends_comes_back_to_its_place_and_its_text(browser: Any, 
         watched.page.get_by_role("heading", name="Sign in").wait_for()
         assert watched.page.get_by_text("Your session has ended.").count() == 0
         assert watched.page.evaluate("JSON.stringify({...sessionStorage})") == "{}"
+
+
+def test_everything_works_below_the_prefix_of_a_proxy(browser: Any, site: Site) -> None:
+    site.add_user("pia")
+    made = site.api("POST", "/v1/invitations", {"email": "pia@example.com", "roles": ["viewer"]})
+    value = made.json()["value"]
+    with prefix_proxy.proxied(site.url, "/data", keeps_host=True) as base:
+        with site.opened(browser, f"join?value={value}", base) as watched:
+            # The link of an invitation leads to the form, and back.
+            sign_in(watched, "pia")
+            watched.page.get_by_text("You are invited to the organization").wait_for()
+            assert watched.page.url == f"{base}join?value={value}"
+            button(watched, "Approve").click()
+            watched.page.get_by_text("You are a member of").wait_for()
+            watched.page.goto(f"{base}auth/token")
+            watched.page.get_by_label("Code that the command line shows").fill("BBBB-BBBB")
+            button(watched, "Next").click()
+            watched.page.get_by_text("a sign-in that waits").wait_for()
+            assert not [url for url in watched.requests if not url.startswith(base)]
+        with site.opened(browser, "sign-in", base) as watched:
+            sign_in(watched)
+            watched.page.get_by_role("heading", name="Projects").wait_for()
+            assert watched.page.url == base
+            for page in ("Organization", "Activity", "Projects"):
+                watched.open(page)
+                watched.page.wait_for_load_state("networkidle")
+                assert watched.page.get_by_text("cannot be loaded").count() == 0
+            assert not [url for url in watched.requests if not url.startswith(base)]

@@ -47,10 +47,13 @@ class Site:
         return int(made["id"])
 
     @contextlib.contextmanager
-    def opened(self, browser: Any, place: str = "") -> Iterator[Watched]:
-        """Open a page that agrees to everything, until the block ends; it must have no errors."""
+    def opened(self, browser: Any, place: str = "", base: str = "") -> Iterator[Watched]:
+        """Open a page that agrees to everything, until the block ends; it must have no errors.
+
+        `base` is the URL of a proxy, if there is one.
+        """
         context = browser.new_context()
-        watched = Watched(context.new_page(), f"{self.url}/")
+        watched = Watched(context.new_page(), base or f"{self.url}/")
         watched.page.on("dialog", lambda dialog: dialog.accept())
         watched.page.goto(watched.base + place)
         yield watched

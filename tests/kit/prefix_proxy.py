@@ -13,10 +13,13 @@ _OF_CONNECTIONS = frozenset(
 
 
 @contextlib.contextmanager
-def proxied(target: str, prefix: str, breaks: str = "") -> Iterator[str]:
+def proxied(
+    target: str, prefix: str, breaks: str = "", *, keeps_host: bool = False
+) -> Iterator[str]:
     """Serve `target` below `prefix` until the block ends. Yields the URL, which ends in a slash.
 
-    Responses of the path `breaks` end in their middle.
+    Responses of the path `breaks` end in their middle. With `keeps_host`, the header Host is that
+    of the browser.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -27,10 +30,13 @@ def proxied(target: str, prefix: str, breaks: str = "") -> Iterator[str]:
                 self.send_error(404)
                 return
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = _passed(self.headers.items())
+            if keeps_host:
+                headers["host"] = self.headers["host"]
             with client.stream(
                 self.command,
                 target + self.path.removeprefix(prefix),
-                headers=_passed(self.headers.items()),
+                headers=headers,
                 content=body,
             ) as answer:
                 self.send_response(answer.status_code)
@@ -46,7 +52,7 @@ def proxied(target: str, prefix: str, breaks: str = "") -> Iterator[str]:
                         return
                 self.wfile.write(b"0\r\n\r\n")
 
-        do_POST = do_PUT = do_DELETE = do_GET
+        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
         def log_message(self, format: str, *arguments: object) -> None:
             """Print nothing."""

@@ -70,7 +70,7 @@ export function hasExpired(): boolean {
 
 /** Return the address that signs in at the issuer of the installation, and leads back to this place. */
 export function issuerAddress(): string {
-  return `auth/oidc?return_to=${encodeURIComponent(new URL(document.baseURI).pathname + location.hash)}`;
+  return `auth/oidc?return_to=${encodeURIComponent(`/${location.hash}`)}`;
 }
 
 export function useWays() {

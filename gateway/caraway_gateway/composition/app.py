@@ -191,18 +191,21 @@ def _fastapi(services: Services, **settings: Any) -> FastAPI:
 
 
 def _add_documentation(api: FastAPI, secured: bool) -> None:
-    """Serve the API's page from files of a package: it works without a way to the internet."""
+    """Serve the API's page from files of a package: it works without a way to the internet.
+
+    Its addresses are relative, as a proxy may serve the runtime below a prefix.
+    """
     folder = resources.files("fastapi_offline") / "static"
     api.mount("/docs/assets", StaticFiles(directory=str(folder)), name="assets")
 
     @api.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return get_swagger_ui_html(
-            openapi_url="/openapi.json",
+            openapi_url="openapi.json",
             title="Caraway API",
-            swagger_js_url="/docs/assets/swagger-ui-bundle.js",
-            swagger_css_url="/docs/assets/swagger-ui.css",
-            swagger_favicon_url="/docs/assets/favicon.png",
+            swagger_js_url="docs/assets/swagger-ui-bundle.js",
+            swagger_css_url="docs/assets/swagger-ui.css",
+            swagger_favicon_url="docs/assets/favicon.png",
         )
 
     derive = api.openapi

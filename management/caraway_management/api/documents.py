@@ -30,7 +30,7 @@ async def get_documentation(request: Request) -> Response:
     """Show every route with the first lines of its description, as a page without scripts."""
     document = request.app.openapi()
     routes = "".join(f"<li>{each}</li>" for each in _lines(document))
-    link = '<p><a href="/openapi.json">openapi.json</a></p>'
+    link = f'<p><a href="{pages.address(request, "/openapi.json")}">openapi.json</a></p>'
     return pages.page(document["info"]["title"], f"{link}<ul>{routes}</ul>")
 
 

@@ -33,7 +33,9 @@ async def show_invitation(
         f"<b>{escape(found.role)}</b>. You are signed in as "
         f"<b>{escape(visitor.caller.actor)}</b>.</p>"
     )
-    form = pages.decision(inviting.PATH, pages.hidden(csrf=visitor.csrf, value=value))
+    form = pages.decision(
+        pages.address(request, inviting.PATH), pages.hidden(csrf=visitor.csrf, value=value)
+    )
     return pages.page(_TITLE, content + form)
 
 

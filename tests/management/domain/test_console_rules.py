@@ -1,4 +1,4 @@
-"""The rules that the console has of the domain: what roles may do, and what monitors and reactions take."""
+"""The rules that the console has of the domain: roles, monitors and reactions."""
 
 import json
 import os

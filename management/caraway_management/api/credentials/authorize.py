@@ -51,7 +51,9 @@ async def show_grant(request: Request, services: GivenServices) -> Response:
         return browser.to_sign_in(request)
     async with services.database.read() as session:
         orgs = await _orgs(session, visitor)
-    return _page(asked, visitor, orgs, {name: parameters.get(name) for name in _PARAMETERS})
+    return _page(
+        request, asked, visitor, orgs, {name: parameters.get(name) for name in _PARAMETERS}
+    )
 
 
 @router.post("/oauth/authorize")
@@ -95,6 +97,7 @@ async def _chosen(session: AsyncSession, visitor: Visitor, text: str) -> int | N
 
 
 def _page(
+    request: Request,
     asked: AuthorizationRequest,
     visitor: Visitor,
     orgs: list[Org],
@@ -113,7 +116,7 @@ def _page(
         + '<label>In<select name="org_id"><option value="">all organizations</option>'
         + f"{options}</select></label>"
     )
-    form = pages.decision("/oauth/authorize", fields)
+    form = pages.decision(pages.address(request, "/oauth/authorize"), fields)
     return pages.page("Grant access", content + form, redirects_to=asked.redirect_uri)
 
 

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from caraway_management.api.access import Caller
 from caraway_management.api.authenticating import SESSION_COOKIE
+from caraway_management.api.credentials import pages
 from caraway_management.api.credentials.signing_in import check_same_site
 from caraway_management.credentials import authentication, sessions
 from caraway_management.credentials.values import Prefix
@@ -89,7 +90,13 @@ def to_sign_in(request: Request) -> Response:
     """Send the browser to sign in, and back."""
     url = request.url
     back = f"{url.path}?{url.query}" if url.query else url.path
-    return RedirectResponse(f"/sign-in?return_to={quote(back, safe='')}", 303)
+    return go_to(request, f"/sign-in?return_to={quote(back, safe='')}")
+
+
+def go_to(request: Request, path: str) -> Response:
+    """Send the browser to a path of this service."""
+    headers = {"cache-control": "no-store"}
+    return RedirectResponse(pages.address(request, path), 303, headers)
 
 
 def query_of(request: Request) -> dict[str, Any]:

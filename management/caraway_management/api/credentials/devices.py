@@ -147,9 +147,10 @@ async def show_device_sign_in(
     visitor = await browser.find_visitor(request, services)
     if visitor is None:
         return browser.to_sign_in(request)
+    action = pages.address(request, "/auth/token")
     if not code:
         content = (
-            '<form method="get" action="/auth/token"><label>Code that the command line shows'
+            f'<form method="get" action="{action}"><label>Code that the command line shows'
             '<input name="code" required></label><button>Next</button></form>'
         )
         return pages.page("Sign in a command line", content)
@@ -163,7 +164,7 @@ async def show_device_sign_in(
         f"code <b>{escape(row.user_code)}</b>.</p>"
     )
     fields = pages.hidden(csrf=visitor.csrf, code=row.user_code)
-    return pages.page("Sign in a command line", content + pages.decision("/auth/token", fields))
+    return pages.page("Sign in a command line", content + pages.decision(action, fields))
 
 
 @router.post("/auth/token", include_in_schema=False)

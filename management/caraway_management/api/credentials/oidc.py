@@ -38,7 +38,7 @@ async def begin_oidc_sign_in(
         return await _begin(request, services, grants.check_return(return_to), link)
     except RefusedError as exc:
         # The place is checked, unless it is what is refused.
-        back = _root(services) if "return_to" in exc.fields else return_to
+        back = "/" if "return_to" in exc.fields else return_to
         return _failed(request, exc, back)
 
 
@@ -91,7 +91,7 @@ async def finish_oidc_sign_in(
         begun = await _find(request, services, state)
         return await _finish(request, services, oidc, begun, code, iss)
     except RefusedError as exc:
-        return _failed(request, exc, begun.return_to if begun else _root(services))
+        return _failed(request, exc, begun.return_to if begun else "/")
 
 
 async def _find(request: Request, services: Services, state: str) -> SignIn:
@@ -129,7 +129,7 @@ async def _finish(
             link_to=begun.user_id,
         )
     made = await signing_in.open_session(request, services, user)
-    response = RedirectResponse(begun.return_to, 303, {"cache-control": "no-store"})
+    response = browser.go_to(request, begun.return_to)
     response.delete_cookie(_COOKIE, path=_cookie_path(services))
     signing_in.set_cookie(response, request, services, made.value)
     return response
@@ -146,9 +146,10 @@ def _failed(request: Request, exc: RefusedError, return_to: str) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         raise exc
     request.state.refusal = exc.code
+    back = escape(pages.address(request, return_to))
     content = (
         f'<p role="alert">{escape(exc.message)}</p>'
-        f'<p><a href="{escape(return_to)}">Go back and sign in again</a></p>'
+        f'<p><a href="{back}">Go back and sign in again</a></p>'
     )
     response = pages.page("Sign in", content, exc.status)
     response.headers.update(exc.headers)
@@ -159,10 +160,6 @@ def _callback(services: Services) -> str:
     return f"{services.credentials.public_url.rstrip('/')}{_PATH}/callback"
 
 
-def _root(services: Services) -> str:
-    """Return the path of the console, which a proxy may have below a prefix."""
-    return f"{urlsplit(services.credentials.public_url).path.rstrip('/')}/"
-
-
 def _cookie_path(services: Services) -> str:
-    return f"{_root(services)}{_PATH[1:]}"
+    """Return the path of the cookie: a proxy may have this service below a prefix."""
+    return f"{urlsplit(services.credentials.public_url).path.rstrip('/')}{_PATH}"

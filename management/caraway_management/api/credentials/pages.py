@@ -3,6 +3,7 @@
 from html import escape
 from urllib.parse import urlsplit
 
+from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 _STYLE = (
@@ -41,6 +42,16 @@ def page(
         "cache-control": "no-store",
     }
     return HTMLResponse(html, status, headers)
+
+
+def address(request: Request, path: str) -> str:
+    """Return the address of a path of this service, relative to that of a request.
+
+    A proxy may serve this service below a prefix, which only the browser knows. The address begins
+    with a dot, so it names no other host and no other scheme.
+    """
+    up = "../" * (request.url.path.count("/") - 1)
+    return f"{up or './'}{path.removeprefix('/')}"
 
 
 def hidden(**fields: str | None) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials import browser, pages, signing_in
@@ -19,10 +19,10 @@ _LONGEST = 1_000
 
 @router.get("/sign-in")
 async def show_sign_in(
-    services: GivenServices, return_to: Annotated[str, Query()] = "/"
+    request: Request, services: GivenServices, return_to: Annotated[str, Query()] = "/"
 ) -> Response:
     """Show the form."""
-    return _form(services, grants.check_return(return_to))
+    return _form(request, services, grants.check_return(return_to))
 
 
 @router.get("/sign-in/ways")
@@ -43,23 +43,26 @@ async def sign_in(request: Request, services: GivenServices) -> Response:
             services, username[:_LONGEST], password[:_LONGEST], signing_in.address_of(request)
         )
     except RefusedError as exc:
-        return _form(services, return_to, exc)
+        return _form(request, services, return_to, exc)
     made = await signing_in.open_session(request, services, user)
-    response = RedirectResponse(return_to, 303)
+    response = browser.go_to(request, return_to)
     signing_in.set_cookie(response, request, services, made.value)
     return response
 
 
-def _form(services: Services, return_to: str, refused: RefusedError | None = None) -> Response:
+def _form(
+    request: Request, services: Services, return_to: str, refused: RefusedError | None = None
+) -> Response:
     problem = f'<p role="alert">{escape(refused.message)}</p>' if refused else ""
+    action = escape(pages.address(request, "/sign-in"))
     content = (
-        f'{problem}<form method="post" action="/sign-in">{pages.hidden(return_to=return_to)}'
+        f'{problem}<form method="post" action="{action}">{pages.hidden(return_to=return_to)}'
         '<label>Username<input name="username" autocomplete="username" required></label>'
         '<label>Password<input name="password" type="password" '
         'autocomplete="current-password" required></label><button>Sign in</button></form>'
     )
     if services.oidc is not None:
-        path = f"/auth/oidc?return_to={quote(return_to, safe='')}"
+        path = pages.address(request, f"/auth/oidc?return_to={quote(return_to, safe='')}")
         content += f'<p><a href="{escape(path)}">Sign in with the identity provider</a></p>'
     response = pages.page("Sign in", content, refused.status if refused else 200)
     if refused is not None:

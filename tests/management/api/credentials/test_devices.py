@@ -98,7 +98,7 @@ def test_the_page_approves(installation: Installation) -> None:
     client = installation.client
     link = device["verification_url_complete"].removeprefix(PUBLIC_URL)
     redirected = client.get(link, follow_redirects=False)
-    assert redirected.headers["location"].startswith("/sign-in?return_to=%2Fauth%2Ftoken%3Fcode")
+    assert redirected.headers["location"].startswith("../sign-in?return_to=%2Fauth%2Ftoken%3Fcode")
     session = session_of(installation)
     client.cookies.set("caraway_session", str(session.token))
     assert "Code that the command line shows" in client.get("/auth/token").text

@@ -65,7 +65,7 @@ def test_a_verified_address_signs_its_user_in(installation: Installation, issuer
     user = add_user(installation, "ada", "ada@example.com")
     issuer.claims |= {"email": "Ada@Example.com", "email_verified": True}
     answer = sign_in(installation, issuer, return_to="/auth/token?code=X")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/auth/token?code=X")
+    assert (answer.status_code, answer.headers["location"]) == (303, "../../auth/token?code=X")
     assert "HttpOnly" in answer.headers["set-cookie"]
     me = installation.client.get("/v1/whoami").json()
     assert (me["kind"], me["user"]["id"]) == ("session", user.id)
@@ -123,7 +123,7 @@ def test_a_signed_in_user_links_an_identity(installation: Installation, issuer: 
     caller = installation.sign_in(user)
     caller.put("/v1/whoami/password", {"password": "correct horse battery"})
     asked = installation.client.get(START, params={"link": "true"}, follow_redirects=False)
-    assert asked.headers["location"].startswith("/sign-in?return_to=")
+    assert asked.headers["location"].startswith("../sign-in?return_to=")
     body = {"username": "ada", "password": "correct horse battery"}
     installation.client.post("/v1/sessions", json=body)
     assert sign_in(installation, issuer, link="true").status_code == 303
@@ -294,13 +294,13 @@ def test_a_browser_gets_a_page_that_leads_back(installation: Installation, issue
     assert refused.status_code == 403
     assert refused.headers["content-type"].startswith("text/html")
     assert "script" not in refused.headers["content-security-policy"]
-    assert "did not sign you in" in refused.text and f'href="{place}"' in refused.text
+    assert "did not sign you in" in refused.text and f'href="../..{place}"' in refused.text
     # The state is used up; where the user came from is not known any more.
     again = installation.client.get(CALLBACK, params=brought, headers=BROWSER)
-    assert (again.status_code, 'href="/"' in again.text) == (400, True)
+    assert (again.status_code, 'href="../../"' in again.text) == (400, True)
     issuer.metadata = {"issuer": "https://other.example"}
     installation.clock.advance(minutes=10)
-    for path, status, back in ((place, 502, place), ("https://evil.example", 400, "/")):
+    for path, status, back in ((place, 502, f"..{place}"), ("https://evil.example", 400, "../")):
         away = installation.client.get(START, params={"return_to": path}, headers=BROWSER)
         assert (away.status_code, f'href="{back}"' in away.text) == (status, True)
         assert "evil" not in away.text
@@ -315,7 +315,7 @@ def test_the_way_back_may_be_below_a_prefix(tmp_path: Path, issuer: Issuer) -> N
         assert "Path=/mgmt/auth/oidc" in begun.headers["set-cookie"]
         assert "%2Fmgmt%2Fauth%2Foidc%2Fcallback" in begun.headers["location"]
         refused = made.client.get(CALLBACK, headers=BROWSER)
-        assert 'href="/mgmt/"' in refused.text
+        assert 'href="../../"' in refused.text
 
 
 def test_the_console_asks_which_ways_to_sign_in_there_are(
@@ -338,7 +338,7 @@ def test_metadata_are_kept_for_some_minutes(installation: Installation, issuer: 
 
 def test_the_link_on_the_page_leads_to_the_issuer(installation: Installation) -> None:
     page = installation.client.get("/sign-in", params={"return_to": "/auth/token?code=A"})
-    assert "/auth/oidc?return_to=%2Fauth%2Ftoken%3Fcode%3DA" in page.text
+    assert "./auth/oidc?return_to=%2Fauth%2Ftoken%3Fcode%3DA" in page.text
 
 
 def test_sessions_of_the_issuer_end_like_others(installation: Installation, issuer: Issuer) -> None:

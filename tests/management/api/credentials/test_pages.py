@@ -1,14 +1,17 @@
 """The pages that browsers see: their headers, their cookies, and forms of other sites."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx2
 import pytest
 from fastapi.routing import APIRoute
+from starlette.requests import Request
 
 from caraway_management.api import joining
-from caraway_management.api.credentials import authorize, devices, oidc, sign_in
+from caraway_management.api.credentials import authorize, devices, oidc, pages, sign_in
 from caraway_management.credentials.settings import CredentialSettings
 from tests.kit import management
 from tests.kit.management import Installation
@@ -119,3 +122,29 @@ def test_a_redirect_back_leads_to_no_other_site(installation: Installation) -> N
         fields = {"username": "ada", "password": PASSWORD, "return_to": target}
         answer = installation.client.post("/sign-in", data=fields, follow_redirects=False)
         assert answer.status_code == 400, (target, answer.headers.get("location"))
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "address"),
+    [
+        ("/sign-in", "/", "./"),
+        ("/sign-in", "/javascript:alert(1)", "./javascript:alert(1)"),
+        ("/auth/oidc/callback", "/#/projects/7", "../../#/projects/7"),
+    ],
+)
+def test_addresses_are_relative_and_name_no_other_place(
+    path: str, place: str, address: str
+) -> None:
+    request = Request({"type": "http", "path": path, "headers": [], "server": ("host", 80)})
+    assert pages.address(request, place) == address
+    assert urljoin(f"https://host/data{path}", address) == f"https://host/data{place}"
+
+
+def test_no_page_names_the_root_of_the_host(installation: Installation) -> None:
+    cookie = {"cookie": signed_in(installation)}
+    paths = ("/sign-in", "/auth/token", "/join?value=x", "/v1/docs")
+    for path in paths:
+        page = installation.client.get(path, headers=cookie)
+        assert not re.findall(r"""(?:href|action|src)=['"]?/""", page.text), path
+    redirect = installation.client.get("/join?value=x", follow_redirects=False)
+    assert redirect.headers["location"] == "./sign-in?return_to=%2Fjoin%3Fvalue%3Dx"
