@@ -18,8 +18,11 @@ from caraway_serving import console
 
 _ROUNDS = 5
 _ROWS, _TABLES, _STAGES = 1_000_000, 10_000, 100
-_CONSOLES, _SPAN_MS, _IDLE_SHARE = 20, 60_000, 0.05
+_CONSOLES, _SPAN_MS, _IDLE_SHARE = 20, 30_000, 0.05
+_IDLE_AFTER_MS = 95_000
+"""A page that nobody has used for so long asks every 30 s, which is `_SPAN_MS`."""
 _PLACES = ("", "sql", "data", "queries", "cluster", "search", "chat", "tools", "lists")
+_SETTLE_MS = 2_000
 _KB = 1_000
 _MB = 1_000_000
 _FIRST_KB, _ALL_KB, _INTERACTIVE_S, _ROWS_S, _MEMORY_MB = 120, 450, 1.0, 0.3, 250
@@ -61,25 +64,36 @@ def measure(settings: Settings) -> Section:
 
 
 def _idle(browser: Any, url: str, pid: int) -> list[Figure]:
-    """Measure what open pages cost the runtime, just opened and after a time without use."""
+    """Measure what open pages cost the runtime, just opened and after a time without use.
+
+    The clocks of the pages are put forward, so that nobody has to wait until they are idle.
+    """
     pages = [browser.new_context().new_page() for _ in range(_CONSOLES)]
     rest = pages[0].wait_for_timeout
     alone = _cpu_share(pid, rest)
     asked: list[str] = []
     for number, page in enumerate(pages):
-        page.goto(f"{url}/#/{_PLACES[number % len(_PLACES)]}")
-        page.wait_for_load_state("networkidle")
+        page.clock.install()
+        page.goto(f"{url}/#/{_PLACES[number % len(_PLACES)]}", wait_until="commit")
+    for page in pages:
+        page.wait_for_selector("h1")
         page.on("request", lambda request: asked.append(request.url))
+    rest(_SETTLE_MS)
     fresh = _cpu_share(pid, rest) - alone
-    rest(2 * _SPAN_MS)
+    for page in pages:
+        page.clock.fast_forward(_IDLE_AFTER_MS)
+    rest(_SETTLE_MS)
     asked.clear()
     idle = _cpu_share(pid, rest) - alone
     statements = sum(each.endswith("/v1/sql") for each in asked) * 60_000 / _SPAN_MS
     for page in pages:
         page.context.close()
     return [
+        Figure(f"{_CONSOLES} consoles just opened, of a core; the goal",
+               f"{fresh:.1%}", f"{_IDLE_SHARE:.0%}", fresh / _IDLE_SHARE, f"≤ {_IDLE_SHARE:.0%}",
+               fresh <= _IDLE_SHARE),
         Figure(f"{_CONSOLES} open consoles that nobody uses, of a core; just opened",
-               f"{idle:.1%}", f"{fresh:.1%}", idle / fresh, f"≤ {_IDLE_SHARE:.0%}",
+               f"{idle:.1%}", f"{fresh:.1%}", idle / fresh if fresh else 0, f"≤ {_IDLE_SHARE:.0%}",
                idle <= _IDLE_SHARE),
         Figure(f"statements that {_CONSOLES} idle consoles run, a minute", f"{statements:.0f}",
                f"{_CONSOLES * 4}", statements / (_CONSOLES * 4), f"≤ {_CONSOLES * 4}",
