@@ -1,12 +1,12 @@
 """Metrics of the engine processes, and the rows of `runtime.engines`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow as pa
 from prometheus_client.core import Metric
 
-from caraway_core.protocols.engines import EngineReport
-from caraway_serving.metric_families import Families
+from caraway_core.protocols.engines import EngineReport, EngineStatus
+from caraway_serving.metric_families import Families, Table, counter, gauge
 
 _SCHEMA = pa.schema(
     [
@@ -20,37 +20,30 @@ _SCHEMA = pa.schema(
 )
 
 
+def _sums(report: EngineReport, figure: Callable[[EngineStatus], int]) -> Mapping[str, int]:
+    """Return the sum of a figure over the processes of each engine."""
+    found: dict[str, int] = {}
+    for each in report.processes:
+        found[each.engine] = found.get(each.engine, 0) + figure(each)
+    return found
+
+
+_ENGINES: Table[EngineReport] = (
+    gauge("engine_memory_bytes", "Private memory of engine processes, in bytes.",
+          "engine", lambda of: _sums(of, lambda each: each.memory_bytes)),
+    gauge("engine_active_statements", "Statements that run in engine processes.",
+          "engine", lambda of: _sums(of, lambda each: each.statements)),
+    counter("engine_ends", "Engine processes that crashed or were ended, by cause.",
+            "cause", lambda of: of.ends),
+    counter("engine_refused_statements",
+            "Statements that were refused because they crashed engine processes, by cause.",
+            "cause", lambda of: of.refusals),
+)  # fmt: skip
+
+
 def collect(report: EngineReport, families: Families) -> Iterable[Metric]:
     """Yield the metric families of a report."""
-    memory: dict[tuple[str, ...], float] = {}
-    statements: dict[tuple[str, ...], float] = {}
-    for each in report.processes:
-        memory[(each.engine,)] = memory.get((each.engine,), 0) + each.memory_bytes
-        statements[(each.engine,)] = statements.get((each.engine,), 0) + each.statements
-    yield families.gauges(
-        "engine_memory_bytes",
-        "Private memory of engine processes, in bytes.",
-        ("engine",),
-        memory,
-    )
-    yield families.gauges(
-        "engine_active_statements",
-        "Statements that run in engine processes.",
-        ("engine",),
-        statements,
-    )
-    yield families.counter(
-        "engine_ends",
-        "Engine processes that crashed or were ended, by cause.",
-        ("cause",),
-        {(cause,): count for cause, count in report.ends.items()},
-    )
-    yield families.counter(
-        "engine_refused_statements",
-        "Statements that were refused because they crashed engine processes, by cause.",
-        ("cause",),
-        {(cause,): count for cause, count in report.refusals.items()},
-    )
+    return families.of(_ENGINES, report)
 
 
 def table(report: EngineReport) -> pa.Table:

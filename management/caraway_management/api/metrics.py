@@ -1,24 +1,28 @@
 """The figures of projects, and metrics in the form of Prometheus."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from starlette.responses import PlainTextResponse
 
+from caraway_core.process.durations import Labels
 from caraway_management.api.access import INSTANCE, Caller, ProjectId, needs
 from caraway_management.domain import figures, samples
 from caraway_management.domain.monitoring import Sample
 from caraway_management.monitoring import measuring
 from caraway_management.projects import finding
+from caraway_serving.metric_families import CONTENT_TYPE, Families, Page, Table, counter, gauge
 
 router = APIRouter(tags=["metrics"])
 of_projects = APIRouter(tags=["metrics"])
 
+_Samples = Sequence[tuple[int, str, Sample]]
+"""The id and the name of each project, and its last sample."""
+_LABELS = "project_id project"
 Window = Literal["1m", "5m", "15m", "30m", "1h", "6h", "24h", "7d"]
 _GAUGES = {
     samples.INSTANCES: "Instances that should run",
@@ -71,44 +75,31 @@ async def get_metrics(caller: Annotated[Caller, needs("apps:read")]) -> Response
     """Return the last metrics of the organization's projects in the form of Prometheus. Ours."""
     async with caller.services.database.read() as session:
         found = await measuring.latest_of_org(session, caller.org.id, caller.services.now())
-    return _page(_Projects(found))
+    return _page(found)
 
 
 @router.get("/metrics", include_in_schema=False)
 async def get_service_metrics(request: Request) -> Response:
     """Return the metrics of this process, without anything of its organizations."""
     registry: CollectorRegistry = request.scope[INSTANCE].tally.registry
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE)
 
 
-class _Projects(Collector):
-    """The last samples of projects."""
-
-    def __init__(self, found: Sequence[tuple[int, str, Sample]]) -> None:
-        self._found = found
-
-    def collect(self) -> Iterable[Metric]:
-        for name, text in _GAUGES.items():
-            yield self._filled(GaugeMetricFamily(*_named(name, text), labels=_LABELS), name)
-        for name, text in _COUNTERS.items():
-            yield self._filled(CounterMetricFamily(*_named(name, text), labels=_LABELS), name)
-
-    def _filled(self, family: Any, name: str) -> Metric:
-        for id_, project, sample in self._found:
-            if name in sample.values:
-                family.add_metric([str(id_), project], float(sample.values[name]))
-        metric: Metric = family
-        return metric
+def _page(found: _Samples) -> Response:
+    page = Page(lambda: Families("caraway_project_").of(_PROJECTS, found))
+    return Response(page.render(), media_type=CONTENT_TYPE)
 
 
-_LABELS = ("project_id", "project")
+def _values(name: str, found: _Samples) -> Mapping[Labels, float]:
+    """Return a figure of all projects whose samples have it."""
+    return {
+        (str(id_), project): float(sample.values[name])
+        for id_, project, sample in found
+        if name in sample.values
+    }
 
 
-def _named(name: str, text: str) -> tuple[str, str]:
-    return f"caraway_project_{name}", text
-
-
-def _page(collector: Collector) -> Response:
-    registry = CollectorRegistry()
-    registry.register(collector)
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+_PROJECTS: Table[_Samples] = (
+    *(gauge(name, text, _LABELS, partial(_values, name)) for name, text in _GAUGES.items()),
+    *(counter(name, text, _LABELS, partial(_values, name)) for name, text in _COUNTERS.items()),
+)
