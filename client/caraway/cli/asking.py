@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +32,9 @@ class NsqlFormat(StrEnum):
     SQL = "sql"
 
 
+@options.connected
 def nsql(
+    client: "Client",
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     model: Model = None,
     dataset: Annotated[
@@ -46,35 +47,32 @@ def nsql(
     format: Annotated[
         NsqlFormat, typer.Option("--format", help="`sql` shows the statement and does not run it.")
     ] = NsqlFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Answer a question with SQL that a model writes."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        if format is NsqlFormat.SQL:
-            sql = client.nsql_generate_sql(
-                question, datasets=dataset, model=model, sample_data_enabled=samples
-            )
-            print(sql)
-            return
-        found = client.nsql(question, datasets=dataset, model=model, sample_data_enabled=samples)
-        rows = found["data"]
-        if format is NsqlFormat.JSON:
-            print(json.dumps(rows, ensure_ascii=False))
-            return
-        # Beside the rows, so that a pipe gets only these.
-        print(terminals.shown(found["sql"], sys.stderr), file=sys.stderr)
-        columns = [field["name"] for field in found["schema"]["fields"]] or list(
-            rows[0] if rows else ()
+    if format is NsqlFormat.SQL:
+        sql = client.nsql_generate_sql(
+            question, datasets=dataset, model=model, sample_data_enabled=samples
         )
-        from caraway.cli.tables import print_table
+        print(sql)
+        return
+    found = client.nsql(question, datasets=dataset, model=model, sample_data_enabled=samples)
+    rows = found["data"]
+    if format is NsqlFormat.JSON:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    # Beside the rows, so that a pipe gets only these.
+    print(terminals.shown(found["sql"], sys.stderr), file=sys.stderr)
+    columns = [field["name"] for field in found["schema"]["fields"]] or list(
+        rows[0] if rows else ()
+    )
+    from caraway.cli.tables import print_table
 
-        print_table(rows, columns)
+    print_table(rows, columns)
 
 
+@options.connected
 def chat(
+    client: "Client",
     question: Annotated[
         str | None,
         typer.Argument(metavar="QUESTION", help="One question; default: a conversation."),
@@ -83,27 +81,22 @@ def chat(
     tools: Annotated[
         bool, typer.Option("--tools/--no-tools", help="Show the calls of tools as they happen.")
     ] = True,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Talk with a model, which may look into the data with its tools."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        name = model or _only_model(client)
-        messages: list[Message] = []
-        if question is not None:
-            _say(client, name, messages, question, shows_calls=tools)
-            return
-        print(f"Talking with {name}. An empty line or Ctrl-D ends it.", file=sys.stderr)
-        while (asked := _read()) is not None:
-            try:
-                _say(client, name, messages, asked, shows_calls=tools)
-            except CarawayError as error:
-                # The question is forgotten: the next one may work.
-                print(f"error: {error.message}", file=sys.stderr)
-            except KeyboardInterrupt:
-                print("\ncancelled", file=sys.stderr)
+    name = model or _only_model(client)
+    messages: list[Message] = []
+    if question is not None:
+        _say(client, name, messages, question, shows_calls=tools)
+        return
+    print(f"Talking with {name}. An empty line or Ctrl-D ends it.", file=sys.stderr)
+    while (asked := _read()) is not None:
+        try:
+            _say(client, name, messages, asked, shows_calls=tools)
+        except CarawayError as error:
+            # The question is forgotten: the next one may work.
+            print(f"error: {error.message}", file=sys.stderr)
+        except KeyboardInterrupt:
+            print("\ncancelled", file=sys.stderr)
 
 
 def _read() -> str | None:

@@ -11,18 +11,19 @@ from typing import Annotated, Any
 import typer
 
 from caraway.cli import options, server_options
+from caraway.cli.managing import groups
 from caraway.cli.options import StatusFormat
 from caraway.cli.server_options import address, memory_size
+from caraway.cli.variables import setting
 from caraway_core.loading import registry
 from caraway_core.settings import ClusterOptions
 
 DataDir = Annotated[
     Path,
-    typer.Option(
-        "--data-dir",
-        envvar="CARAWAY_CLUSTER_DIR",
-        metavar="DIR",
-        help="Directory for the cluster's state and logs; one cluster per directory.",
+    setting(
+        "--data-dir DIR",
+        "CARAWAY_CLUSTER_DIR",
+        "Directory for the cluster's state and logs; one cluster per directory.",
     ),
 ]
 DEFAULT_DIR = Path(".caraway/cluster")
@@ -55,11 +56,10 @@ def up(
     metrics: server_options.Metrics = server_options.DEFAULT_METRICS,
     state: Annotated[
         str | None,
-        typer.Option(
-            "--state",
-            envvar="CARAWAY_STATE",
-            metavar="URL",
-            help="redis://... URL of the state store; default: a file in --data-dir.",
+        setting(
+            "--state URL",
+            "CARAWAY_STATE",
+            "redis://... URL of the state store; default: a file in --data-dir.",
         ),
     ] = None,
     drain_timeout: server_options.DrainTimeout = 30.0,
@@ -133,15 +133,13 @@ def down(data_dir: DataDir = DEFAULT_DIR) -> None:
 
 def build() -> typer.Typer:
     """Build the command group."""
-    group = typer.Typer(
-        name="cluster",
-        help="Run a complete cluster on this machine.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    for name, command in (("up", up), ("scale", scale), ("status", status), ("down", down)):
-        group.command(name)(command)
-    return group
+    commands: dict[str, Callable[..., None]] = {
+        "up": up,
+        "scale": scale,
+        "status": status,
+        "down": down,
+    }
+    return groups.group("cluster", "Run a complete cluster on this machine.", commands)
 
 
 def _joined(endpoints: dict[str, str]) -> str:

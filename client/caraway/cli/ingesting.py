@@ -3,9 +3,9 @@
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -13,10 +13,15 @@ from caraway.cli import options
 from caraway.terminal import explanations
 from caraway_core.errors import CarawayError
 
+if TYPE_CHECKING:
+    from caraway.client import Client
+
 _REPORT_INTERVAL_S = 2.0
 
 
+@options.connected
 def ingest(
+    client: "Client",
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A dataset that accepts change events.")
     ],
@@ -26,16 +31,9 @@ def ingest(
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", min=1, max=100_000, help="Events per request.")
     ] = 1000,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Apply change events to a dataset in order; each request is durable before the next."""
-    with (
-        _opened(file) as lines,
-        closing(options.connect(endpoint, api_key, cacert, profile)) as client,
-    ):
+    with _opened(file) as lines:
         applied, requests, started = 0, 0, time.monotonic()
         try:
             for count in _report_progress(client.ingests(name, lines, batch), name):

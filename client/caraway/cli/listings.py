@@ -1,8 +1,8 @@
 """`caraway datasets`, `models`, `workers` and others: list what a runtime has."""
 
 import sys
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,105 +14,72 @@ if TYPE_CHECKING:
     from caraway.client import Client
 
 
-def datasets(
-    status: Annotated[
-        bool, typer.Option("--status", help="Also show the status and error of each dataset.")
-    ] = False,
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the datasets."""
-    states = ("status", "progress", "error_message") if status else ()
-    columns = ("name", "from", "acceleration_enabled", *states)
-    query = {"status": "true"} if status else {}
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "datasets", query, columns, format)
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A command that lists what a route of the runtime returns.
+
+    With `states`, it takes `--status` and shows them for `each`.
+    """
+
+    name: str
+    route: str
+    help: str
+    columns: tuple[str, ...]
+    states: tuple[str, ...] = ()
+    each: str = ""
 
 
-def catalogs(
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the catalogs."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "catalogs", {}, ("name", "from"), format)
+LISTINGS = {
+    listing.name: listing
+    for listing in (
+        Listing("datasets", "datasets", "List the datasets.",
+                ("name", "from", "acceleration_enabled"),
+                ("status", "progress", "error_message"), "dataset"),
+        Listing("catalogs", "catalogs", "List the catalogs.", ("name", "from")),
+        Listing("models", "models", "List the models.", ("id", "owned_by"),
+                ("status", "error_message"), "model"),
+        Listing("workers", "workers",
+                "List the workers; those with `is_llm` can be named as a model.",
+                ("name", "description", "is_llm")),
+        Listing("functions", "functions", "List the functions of the manifest.",
+                ("signature", "kind", "description")),
+        Listing("executors", "cluster/executors",
+                "List the executors with their state, and why one is not ready.",
+                ("executor_id", "state", "address", "cores", "active_tasks", "reason")),
+        Listing("status", "status", "List the runtime's servers and whether each is up.",
+                ("name", "endpoint", "status")),
+    )
+}  # fmt: skip
 
 
-def models(
-    status: Annotated[
-        bool, typer.Option("--status", help="Also show the status and error of each model.")
-    ] = False,
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the models."""
-    states = ("status", "error_message") if status else ()
-    query = {"status": "true"} if status else {}
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "models", query, ("id", "owned_by", *states), format)
+def command(name: str) -> Callable[..., None]:
+    """Return the command of a listing."""
+    listing = LISTINGS[name]
 
+    def show(client: "Client", format: options.ListFormatOption = ListFormat.TABLE) -> None:
+        _show(client, listing.route, {}, listing.columns, format)
 
-def workers(
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the workers; those with `is_llm` can be named as a model."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "workers", {}, ("name", "description", "is_llm"), format)
+    def show_with_status(
+        client: "Client",
+        status: Annotated[
+            bool,
+            typer.Option(
+                "--status", help=f"Also show the status and error of each {listing.each}."
+            ),
+        ] = False,
+        format: options.ListFormatOption = ListFormat.TABLE,
+    ) -> None:
+        columns = (*listing.columns, *(listing.states if status else ()))
+        _show(client, listing.route, {"status": "true"} if status else {}, columns, format)
 
-
-def functions(
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the functions of the manifest."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "functions", {}, ("signature", "kind", "description"), format)
-
-
-def executors(
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the executors with their state, and why one is not ready."""
-    columns = ("executor_id", "state", "address", "cores", "active_tasks", "reason")
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "cluster/executors", {}, columns, format)
-
-
-def status(
-    format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
-) -> None:
-    """List the runtime's servers and whether each is up."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        _show(client, "status", {}, ("name", "endpoint", "status"), format)
+    made = show_with_status if listing.states else show
+    made.__doc__ = listing.help
+    return options.connected(made)
 
 
 def _show(
     client: "Client",
-    name: str,
+    route: str,
     query: Mapping[str, str],
     columns: tuple[str, ...],
     format: ListFormat,
@@ -122,7 +89,7 @@ def _show(
     from caraway.rows.formats import Format
 
     if format is ListFormat.TABLE:
-        tables.print_table(client.rows(name, query), columns)
+        tables.print_table(client.rows(route, query), columns)
     else:
-        body = client.listing(name, query, Format(format.value))
+        body = client.listing(route, query, Format(format.value))
         sys.stdout.write(body if body.endswith("\n") else body + "\n")

@@ -8,6 +8,7 @@ import typer
 
 from caraway.cli import server_options
 from caraway.cli.server_options import address
+from caraway.cli.variables import setting
 from caraway_core.loading import registry
 from caraway_core.settings import ManagementOptions
 
@@ -16,105 +17,96 @@ _DATA_DIR = Path(".caraway/management")
 
 Database = Annotated[
     str | None,
-    typer.Option(
-        "--database",
-        envvar="CARAWAY_MANAGEMENT_DATABASE",
-        metavar="URL",
-        help="Database, such as postgresql://user@host/db; default: a file in the data directory.",
+    setting(
+        "--database URL",
+        "CARAWAY_MANAGEMENT_DATABASE",
+        "Database, such as postgresql://user@host/db; default: a file in the data directory.",
     ),
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option(
-        "--key-file",
-        envvar="CARAWAY_MANAGEMENT_KEY_FILE",
-        metavar="FILE",
-        help="Keys that seal secrets, one ID:KEY per line; default: a file in the data directory.",
+    setting(
+        "--key-file FILE",
+        "CARAWAY_MANAGEMENT_KEY_FILE",
+        "Keys that seal secrets, one ID:KEY per line; default: a file in the data directory.",
     ),
 ]
 PublicUrl = Annotated[
     str | None,
-    typer.Option(
-        "--public-url",
-        envvar="CARAWAY_MANAGEMENT_PUBLIC_URL",
-        metavar="URL",
-        help="How users reach the service, such as https://caraway.example; the issuer of its "
+    setting(
+        "--public-url URL",
+        "CARAWAY_MANAGEMENT_PUBLIC_URL",
+        "How users reach the service, such as https://caraway.example; the issuer of its "
         "tokens, equal for all instances. Default: the address that it listens on.",
     ),
 ]
 TrustedProxies = Annotated[
     str,
-    typer.Option(
-        "--trusted-proxies",
-        envvar="CARAWAY_MANAGEMENT_TRUSTED_PROXIES",
-        metavar="CIDR,...",
-        help="Networks of proxies whose X-Forwarded-For names the client, such as 10.0.0.0/8. "
+    setting(
+        "--trusted-proxies CIDR,...",
+        "CARAWAY_MANAGEMENT_TRUSTED_PROXIES",
+        "Networks of proxies whose X-Forwarded-For names the client, such as 10.0.0.0/8. "
         "Default: none; the sender of a connection is the client.",
     ),
 ]
 OidcIssuer = Annotated[
     str | None,
-    typer.Option(
-        "--oidc-issuer",
-        envvar="CARAWAY_MANAGEMENT_OIDC_ISSUER",
-        metavar="URL",
-        help="OIDC issuer that users may sign in with.",
+    setting(
+        "--oidc-issuer URL",
+        "CARAWAY_MANAGEMENT_OIDC_ISSUER",
+        "OIDC issuer that users may sign in with.",
     ),
 ]
 OidcClientId = Annotated[
     str,
-    typer.Option(
-        "--oidc-client-id",
-        envvar="CARAWAY_MANAGEMENT_OIDC_CLIENT_ID",
-        metavar="ID",
-        help="What the issuer calls this service. Its secret, if it has one, is the environment "
+    setting(
+        "--oidc-client-id ID",
+        "CARAWAY_MANAGEMENT_OIDC_CLIENT_ID",
+        "What the issuer calls this service. Its secret, if it has one, is the environment "
         "variable CARAWAY_MANAGEMENT_OIDC_CLIENT_SECRET.",
     ),
 ]
 OidcAddsUsers = Annotated[
     bool,
-    typer.Option(
+    setting(
         "--oidc-adds-users/--oidc-known-users",
-        envvar="CARAWAY_MANAGEMENT_OIDC_ADDS_USERS",
-        help="Add users of the issuer who are unknown here, or refuse them.",
+        "CARAWAY_MANAGEMENT_OIDC_ADDS_USERS",
+        "Add users of the issuer who are unknown here, or refuse them.",
     ),
 ]
 _OIDC_SECRET = "CARAWAY_MANAGEMENT_OIDC_CLIENT_SECRET"
 Platform = Annotated[
     Path | None,
-    typer.Option(
-        "--platform",
-        envvar="CARAWAY_MANAGEMENT_PLATFORM",
-        metavar="FILE",
-        help="Regions, clusters, images and places of git that projects may use, as YAML.",
+    setting(
+        "--platform FILE",
+        "CARAWAY_MANAGEMENT_PLATFORM",
+        "Regions, clusters, images and places of git that projects may use, as YAML.",
     ),
 ]
 
 
 Deployer = Annotated[
     Literal["local", "kubernetes", "none"],
-    typer.Option(
-        "--deployer",
-        envvar="CARAWAY_MANAGEMENT_DEPLOYER",
-        metavar="<local|kubernetes|none>",
-        help="Where projects run: as processes of this machine, in Kubernetes, or nowhere.",
+    setting(
+        "--deployer <local|kubernetes|none>",
+        "CARAWAY_MANAGEMENT_DEPLOYER",
+        "Where projects run: as processes of this machine, in Kubernetes, or nowhere.",
     ),
 ]
 Installation = Annotated[
     str,
-    typer.Option(
-        "--installation",
-        envvar="CARAWAY_MANAGEMENT_INSTALLATION",
-        metavar="NAME",
-        help="Beginning of the names of namespaces in Kubernetes, one for each service.",
+    setting(
+        "--installation NAME",
+        "CARAWAY_MANAGEMENT_INSTALLATION",
+        "Beginning of the names of namespaces in Kubernetes, one for each service.",
     ),
 ]
 AllowLocalFiles = Annotated[
     bool,
-    typer.Option(
+    setting(
         "--allow-local-files",
-        envvar="CARAWAY_MANAGEMENT_ALLOW_LOCAL_FILES",
-        help="Let projects read files and the environment of this machine.",
+        "CARAWAY_MANAGEMENT_ALLOW_LOCAL_FILES",
+        "Let projects read files and the environment of this machine.",
     ),
 ]
 

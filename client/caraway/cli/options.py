@@ -1,10 +1,16 @@
 """Options shared by the commands that talk to a runtime."""
 
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from caraway.cli.variables import setting
 
 if TYPE_CHECKING:
     from caraway.client import Client
@@ -24,38 +30,34 @@ Endpoint = Annotated[
 ]
 FlightUrl = Annotated[
     str | None,
-    typer.Option(
-        "--flight-url",
-        envvar="CARAWAY_FLIGHT_URL",
-        metavar="URL",
-        help="Arrow Flight address of the runtime, such as grpc://127.0.0.1:50051.",
+    setting(
+        "--flight-url URL",
+        "CARAWAY_FLIGHT_URL",
+        "Arrow Flight address of the runtime, such as grpc://127.0.0.1:50051.",
     ),
 ]
 ApiKey = Annotated[
     str | None,
-    typer.Option(
-        "--api-key",
-        envvar="CARAWAY_API_KEY",
-        metavar="KEY",
-        help="API key. Prefer the variable: other users of the machine can see options.",
+    setting(
+        "--api-key KEY",
+        "CARAWAY_API_KEY",
+        "API key. Prefer the variable: other users of the machine can see options.",
     ),
 ]
 CaCert = Annotated[
     Path | None,
-    typer.Option(
-        "--cacert",
-        envvar="CARAWAY_CACERT",
-        metavar="FILE",
-        help="PEM file with the CA certificate that signed the server's certificate.",
+    setting(
+        "--cacert FILE",
+        "CARAWAY_CACERT",
+        "PEM file with the CA certificate that signed the server's certificate.",
     ),
 ]
 Profile = Annotated[
     str | None,
-    typer.Option(
-        "--profile",
-        envvar="CARAWAY_PROFILE",
-        metavar="NAME",
-        help="Profile of the config file that has the addresses and the key.",
+    setting(
+        "--profile NAME",
+        "CARAWAY_PROFILE",
+        "Profile of the config file that has the addresses and the key.",
     ),
 ]
 
@@ -77,6 +79,60 @@ class StatusFormat(StrEnum):
 
 ListFormatOption = Annotated[ListFormat, typer.Option("--format", help="Output format.")]
 StatusFormatOption = Annotated[StatusFormat, typer.Option("--format", help="Output format.")]
+
+
+def connected(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a connection to a command, which gets the client as its first argument.
+
+    The command's own options come before them. The client is closed after the command.
+    """
+    return _connected(command, _connect)
+
+
+def connected_with_flight(command: Callable[..., None]) -> Callable[..., None]:
+    """Do as `connected`, with an option for the address of Flight, too."""
+    return _connected(command, _connect_with_flight)
+
+
+# Any: the signature is that of the function that connects.
+def _connected(command: Callable[..., None], connect: Callable[..., Any]) -> Callable[..., None]:
+    shared = inspect.signature(connect).parameters
+    _, *own = inspect.signature(command).parameters.values()
+
+    @functools.wraps(command)
+    def with_client(**values: object) -> None:
+        with closing(connect(**{name: values.pop(name) for name in shared})) as client:
+            command(client, **values)
+
+    return presented(with_client, [*own, *shared.values()])
+
+
+def presented(
+    command: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Let typer read other options of a command than Python does: it reads both of these."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _connect(
+    endpoint: Endpoint = None,
+    api_key: ApiKey = None,
+    cacert: CaCert = None,
+    profile: Profile = None,
+) -> "Client":
+    return connect(endpoint, api_key, cacert, profile)
+
+
+def _connect_with_flight(
+    endpoint: Endpoint = None,
+    flight_url: FlightUrl = None,
+    api_key: ApiKey = None,
+    cacert: CaCert = None,
+    profile: Profile = None,
+) -> "Client":
+    return connect(endpoint, api_key, cacert, profile, flight_url)
 
 
 def connect(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from caraway.cli.variables import setting
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
@@ -12,16 +13,10 @@ if TYPE_CHECKING:
 
 FROM_HELP = "git:{org}/{repo}/{sha}/{path of the manifest}"
 GitUrl = Annotated[
-    str,
-    typer.Option(
-        "--git-url", envvar="CARAWAY_GIT_URL", help="The URL below which repositories are."
-    ),
+    str, setting("--git-url", "CARAWAY_GIT_URL", "The URL below which repositories are.")
 ]
 Token = Annotated[
-    str | None,
-    typer.Option(
-        "--git-token", envvar="CARAWAY_GIT_TOKEN", help="A token for private repositories."
-    ),
+    str | None, setting("--git-token", "CARAWAY_GIT_TOKEN", "A token for private repositories.")
 ]
 _GIT_URL = "https://github.com"
 _MOST_FILE_BYTES = 64 * 1024 * 1024

@@ -7,6 +7,7 @@ import typer
 
 from caraway.cli import server_options
 from caraway.cli.server_options import TOKEN_HELP, address, memory_size, with_run_options
+from caraway.cli.variables import setting
 from caraway_core.loading import registry
 from caraway_core.settings import (
     ExecutorFlight,
@@ -21,35 +22,22 @@ DEFAULT_HEAD = "127.0.0.2:6390"
 DEFAULT_TOKEN_FILE = Path(".caraway/head/token")
 """Where `caraway head` creates it by default."""
 
-Head = Annotated[
-    str,
-    typer.Option(
-        "--head",
-        envvar="CARAWAY_HEAD",
-        metavar="HOST:PORT",
-        help="Address of `caraway head`.",
-    ),
-]
+Head = Annotated[str, setting("--head HOST:PORT", "CARAWAY_HEAD", "Address of `caraway head`.")]
 NodeIp = Annotated[
     str | None,
-    typer.Option(
-        "--node-ip",
-        envvar="CARAWAY_NODE_IP",
-        metavar="IP",
-        help="IP address at which other processes reach this one; default: that of the host.",
+    setting(
+        "--node-ip IP",
+        "CARAWAY_NODE_IP",
+        "IP address at which other processes reach this one; default: that of the host.",
     ),
 ]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option("--token-file", envvar="CARAWAY_TOKEN_FILE", metavar="FILE", help=TOKEN_HELP),
-]
+TokenFile = Annotated[Path | None, setting("--token-file FILE", "CARAWAY_TOKEN_FILE", TOKEN_HELP)]
 ObjectStore = Annotated[
     str | None,
-    typer.Option(
-        "--object-store-memory",
-        envvar="CARAWAY_OBJECT_STORE_MEMORY",
-        metavar="SIZE",
-        help="Shared memory for rows sent between processes; default: a fifth of the memory.",
+    setting(
+        "--object-store-memory SIZE",
+        "CARAWAY_OBJECT_STORE_MEMORY",
+        "Shared memory for rows sent between processes; default: a fifth of the memory.",
     ),
 ]
 
@@ -57,20 +45,18 @@ ObjectStore = Annotated[
 def head(
     listen: Annotated[
         str,
-        typer.Option(
-            "--address",
-            envvar="CARAWAY_HEAD",
-            metavar="HOST:PORT",
-            help="Address of this host at which other processes reach the head.",
+        setting(
+            "--address HOST:PORT",
+            "CARAWAY_HEAD",
+            "Address of this host at which other processes reach the head.",
         ),
     ] = DEFAULT_HEAD,
     state: Annotated[
         str | None,
-        typer.Option(
-            "--state",
-            envvar="CARAWAY_STATE",
-            metavar="URL",
-            help="redis://... URL for the head's state, which then survives the head.",
+        setting(
+            "--state URL",
+            "CARAWAY_STATE",
+            "redis://... URL for the head's state, which then survives the head.",
         ),
     ] = None,
     data_dir: server_options.DataDir = Path(".caraway/head"),
@@ -94,83 +80,64 @@ def executor(
     head: Head = DEFAULT_HEAD,
     node_ip: NodeIp = None,
     executor_id: Annotated[
-        str | None,
-        typer.Option(
-            "--id", envvar="CARAWAY_EXECUTOR_ID", metavar="ID", help="Name of the executor."
-        ),
+        str | None, setting("--id ID", "CARAWAY_EXECUTOR_ID", "Name of the executor.")
     ] = None,
     cores: Annotated[
-        int,
-        typer.Option(
-            "--cores",
-            envvar="CARAWAY_CORES",
-            min=0,
-            metavar="N",
-            help="Number of cores to use; 0 means all.",
-        ),
+        int, setting("--cores N", "CARAWAY_CORES", "Number of cores to use; 0 means all.", min=0)
     ] = 0,
     memory: Annotated[
         str | None,
-        typer.Option(
-            "--memory",
-            envvar="CARAWAY_MEMORY",
-            metavar="SIZE",
-            help="Memory for statements, such as 4GiB or 50%; default: half of the memory.",
+        setting(
+            "--memory SIZE",
+            "CARAWAY_MEMORY",
+            "Memory for statements, such as 4GiB or 50%; default: half of the memory.",
         ),
     ] = None,
     object_store_memory: ObjectStore = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            "--metrics",
-            envvar="CARAWAY_METRICS",
-            metavar="HOST:PORT",
-            help="Address that serves /metrics, /health and /v1/ready; default: none.",
+        setting(
+            "--metrics HOST:PORT",
+            "CARAWAY_METRICS",
+            "Address that serves /metrics, /health and /v1/ready; default: none.",
         ),
     ] = None,
     flight: Annotated[
         str | None,
-        typer.Option(
-            "--flight",
-            envvar="CARAWAY_EXECUTOR_FLIGHT",
-            metavar="HOST:PORT",
-            help="Address at which clients fetch parts of answers; default: none.",
+        setting(
+            "--flight HOST:PORT",
+            "CARAWAY_EXECUTOR_FLIGHT",
+            "Address at which clients fetch parts of answers; default: none.",
         ),
     ] = None,
     flight_advertised: Annotated[
         str | None,
-        typer.Option(
-            "--flight-advertised",
-            envvar="CARAWAY_EXECUTOR_FLIGHT_ADVERTISED",
-            metavar="HOST:PORT",
-            help="Address by which clients reach --flight, if it is another one.",
+        setting(
+            "--flight-advertised HOST:PORT",
+            "CARAWAY_EXECUTOR_FLIGHT_ADVERTISED",
+            "Address by which clients reach --flight, if it is another one.",
         ),
     ] = None,
     flight_certificate: Annotated[
         Path | None,
-        typer.Option(
-            "--flight-certificate",
-            envvar="CARAWAY_EXECUTOR_FLIGHT_CERTIFICATE",
-            metavar="FILE",
-            help="PEM certificate of --flight, which then uses TLS.",
+        setting(
+            "--flight-certificate FILE",
+            "CARAWAY_EXECUTOR_FLIGHT_CERTIFICATE",
+            "PEM certificate of --flight, which then uses TLS.",
         ),
     ] = None,
     flight_key: Annotated[
         Path | None,
-        typer.Option(
-            "--flight-key",
-            envvar="CARAWAY_EXECUTOR_FLIGHT_KEY",
-            metavar="FILE",
-            help="PEM key of --flight-certificate.",
+        setting(
+            "--flight-key FILE", "CARAWAY_EXECUTOR_FLIGHT_KEY", "PEM key of --flight-certificate."
         ),
     ] = None,
     flight_client_ca: Annotated[
         Path | None,
-        typer.Option(
-            "--flight-client-ca",
-            envvar="CARAWAY_EXECUTOR_FLIGHT_CLIENT_CA",
-            metavar="FILE",
-            help="PEM authorities that must have signed the certificates of clients.",
+        setting(
+            "--flight-client-ca FILE",
+            "CARAWAY_EXECUTOR_FLIGHT_CLIENT_CA",
+            "PEM authorities that must have signed the certificates of clients.",
         ),
     ] = None,
     drain_timeout: server_options.DrainTimeout = 30.0,
@@ -201,18 +168,14 @@ def scheduler(
     head: Head = DEFAULT_HEAD,
     node_ip: NodeIp = None,
     scheduler_id: Annotated[
-        str | None,
-        typer.Option(
-            "--id", envvar="CARAWAY_SCHEDULER_ID", metavar="ID", help="Name of the scheduler."
-        ),
+        str | None, setting("--id ID", "CARAWAY_SCHEDULER_ID", "Name of the scheduler.")
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option(
-            "--state",
-            envvar="CARAWAY_STATE",
-            metavar="URL",
-            help="redis://... URL shared by all schedulers; default: a file in --data-dir.",
+        setting(
+            "--state URL",
+            "CARAWAY_STATE",
+            "redis://... URL shared by all schedulers; default: a file in --data-dir.",
         ),
     ] = None,
     object_store_memory: ObjectStore = None,

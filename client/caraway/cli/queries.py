@@ -3,23 +3,28 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from caraway.cli import options, streams, waiting
+from caraway.cli.managing import groups
 from caraway.cli.options import StatusFormat
 from caraway.rows.formats import ResultFormat
 from caraway.terminal import progress
 from caraway_core.sqltext import splitting
+
+if TYPE_CHECKING:
+    from caraway.client import Client
 
 QueryId = Annotated[
     str, typer.Argument(metavar="ID", help="The id printed by `caraway query submit`.")
 ]
 
 
+@options.connected
 def submit(
+    client: "Client",
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="SQL, or - for standard input.")
     ] = None,
@@ -46,30 +51,27 @@ def submit(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the query to finish and show its progress.")
     ] = False,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Submit a query and print its id."""
     values = streams.parse_params(param)
     sql = _statement(streams.read_query(query, file))
     size = _result_size(maximum_size)
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        submitted = client.query(
-            sql,
-            values or None,
-            timeout_seconds=timeout,
-            maximum_size=size,
-            idempotency_key=idempotency_key,
-        )
-        print(submitted.id, flush=True)
-        if wait:
-            waiting.wait_for_success(submitted, sys.stderr)
+    submitted = client.query(
+        sql,
+        values or None,
+        timeout_seconds=timeout,
+        maximum_size=size,
+        idempotency_key=idempotency_key,
+    )
+    print(submitted.id, flush=True)
+    if wait:
+        waiting.wait_for_success(submitted, sys.stderr)
     print(waiting.how_to_fetch(submitted.id), file=sys.stderr)
 
 
+@options.connected
 def status(
+    client: "Client",
     query_id: QueryId,
     wait: Annotated[
         float,
@@ -78,15 +80,10 @@ def status(
         ),
     ] = 0.0,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Show the status of a query; exit with 1 if it failed or was cancelled."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        query = client.open_query(query_id)
-        state = query.wait(wait) if wait else query.status()
+    query = client.open_query(query_id)
+    state = query.wait(wait) if wait else query.status()
     if format is StatusFormat.JSON:
         print(json.dumps(state.document))
     else:
@@ -100,39 +97,35 @@ def status(
     raise typer.Exit(1 if state.status in ("FAILED", "CANCELLED") else 0)
 
 
+@options.connected
 def results(
+    client: "Client",
     query_id: QueryId,
     format: Annotated[
         ResultFormat, typer.Option("--format", help="Format of the rows.")
     ] = ResultFormat.TABLE,
     output: streams.Output = None,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Wait for a query to finish and fetch its rows."""
     streams.refuse_terminal(format, output, is_binary=format.is_binary)
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        query = client.open_query(query_id)
-        waiting.wait_for_success(query, sys.stderr)
-        with streams.open_output(output) as sink:
-            streams.write_result(query.chunks(format), sink, is_binary=format.is_binary)
+    query = client.open_query(query_id)
+    waiting.wait_for_success(query, sys.stderr)
+    with streams.open_output(output) as sink:
+        streams.write_result(query.chunks(format), sink, is_binary=format.is_binary)
 
 
+@options.connected
 def cancel(
+    client: "Client",
     query_id: QueryId,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Cancel a query unless it has finished, and print its status."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        print(client.open_query(query_id).cancel().status)
+    print(client.open_query(query_id).cancel().status)
 
 
+@options.connected
 def list_queries(
+    client: "Client",
     status: Annotated[
         str,
         typer.Option(
@@ -143,14 +136,9 @@ def list_queries(
         int, typer.Option("--limit", min=1, metavar="N", help="Maximum number of queries.")
     ] = 100,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """List your queries, newest first."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        found = client.list_queries(status, limit)
+    found = client.list_queries(status, limit)
     if format is StatusFormat.JSON:
         print(json.dumps(found))
     else:
@@ -159,21 +147,14 @@ def list_queries(
 
 def build() -> typer.Typer:
     """Build the command group."""
-    group = typer.Typer(
-        name="query",
-        help="Run queries in the background.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    for name, command in (
-        ("submit", submit),
-        ("status", status),
-        ("results", results),
-        ("cancel", cancel),
-        ("list", list_queries),
-    ):
-        group.command(name)(command)
-    return group
+    commands = {
+        "submit": submit,
+        "status": status,
+        "results": results,
+        "cancel": cancel,
+        "list": list_queries,
+    }
+    return groups.group("query", "Run queries in the background.", commands)
 
 
 def _statement(text: str | None) -> str:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +14,9 @@ if TYPE_CHECKING:
 POLL_INTERVAL_S = 0.25
 
 
+@options.connected
 def ready(
+    client: "Client",
     verbose: Annotated[bool, typer.Option("--verbose", help="Show every condition.")] = False,
     wait: Annotated[
         float,
@@ -23,14 +24,9 @@ def ready(
             "--wait", min=0.0, metavar="SECONDS", help="Wait up to this long until it is ready."
         ),
     ] = 0.0,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Check whether everything in the manifest is loaded; exit with 0 if so, 1 if not."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        is_ready, text = poll_readiness(client, verbose, wait, time.monotonic, time.sleep)
+    is_ready, text = poll_readiness(client, verbose, wait, time.monotonic, time.sleep)
     print(text.rstrip())
     raise typer.Exit(0 if is_ready else 1)
 

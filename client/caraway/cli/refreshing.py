@@ -27,7 +27,9 @@ class RefreshMode(StrEnum):
     APPEND = "append"
 
 
+@options.connected
 def refresh(
+    client: "Client",
     name: Annotated[str, typer.Argument(metavar="NAME", help="An accelerated dataset.")],
     sql: Annotated[
         str | None,
@@ -43,19 +45,14 @@ def refresh(
         bool,
         typer.Option("--no-wait", help="Request the refresh and exit without waiting for it."),
     ] = False,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Refresh an accelerated dataset and wait until queries read the new version."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        if no_wait:
-            print(client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode))
-            return
-        before = client.acceleration(name)
-        client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode)
-        found = wait_for_refresh(client, name, before, sys.stderr)
+    if no_wait:
+        print(client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode))
+        return
+    before = client.acceleration(name)
+    client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode)
+    found = wait_for_refresh(client, name, before, sys.stderr)
     print(f"{name}: version {found.version}, {_amount(found.rows, found.bytes)}")
 
 

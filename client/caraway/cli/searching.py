@@ -3,18 +3,22 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from caraway.cli import options
 from caraway.cli.options import StatusFormat
 
+if TYPE_CHECKING:
+    from caraway.client import Client
+
 _LONGEST_MATCH = 100
 
 
+@options.connected
 def search(
+    client: "Client",
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to search for.")],
     dataset: Annotated[
         list[str],
@@ -37,21 +41,16 @@ def search(
         ),
     ] = None,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Search datasets by meaning and by words."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        answer = client.search(
-            text,
-            datasets=dataset,
-            limit=limit,
-            where=where,
-            additional_columns=column or None,
-            keywords=keyword or None,
-        )
+    answer = client.search(
+        text,
+        datasets=dataset,
+        limit=limit,
+        where=where,
+        additional_columns=column or None,
+        keywords=keyword or None,
+    )
     if format is StatusFormat.JSON:
         sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
         return

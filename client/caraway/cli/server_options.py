@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from caraway.cli.options import presented
+from caraway.cli.variables import setting
 from caraway_core.settings import Address, LogFormat, RunOptions
 
 DEFAULT_HTTP = "127.0.0.1:8090"
@@ -18,84 +20,53 @@ TOKEN_HELP = "File with the cluster's secret, the same for all its processes."
 Manifest = Annotated[
     Path, typer.Argument(metavar="MANIFEST", help="The manifest, or the directory that holds it.")
 ]
-Http = Annotated[
-    str,
-    typer.Option(
-        "--http", envvar="CARAWAY_HTTP", metavar="HOST:PORT", help="Address of the HTTP API."
-    ),
-]
+Http = Annotated[str, setting("--http HOST:PORT", "CARAWAY_HTTP", "Address of the HTTP API.")]
 Flight = Annotated[
-    str,
-    typer.Option(
-        "--flight",
-        envvar="CARAWAY_FLIGHT",
-        metavar="HOST:PORT",
-        help="Address of the Arrow Flight API.",
-    ),
+    str, setting("--flight HOST:PORT", "CARAWAY_FLIGHT", "Address of the Arrow Flight API.")
 ]
 Metrics = Annotated[
-    str,
-    typer.Option(
-        "--metrics",
-        envvar="CARAWAY_METRICS",
-        metavar="HOST:PORT",
-        help="Address of the Prometheus metrics.",
-    ),
+    str, setting("--metrics HOST:PORT", "CARAWAY_METRICS", "Address of the Prometheus metrics.")
 ]
 DataDir = Annotated[
-    Path,
-    typer.Option(
-        "--data-dir",
-        envvar="CARAWAY_DATA_DIR",
-        metavar="DIR",
-        help="Directory for the state of the process.",
-    ),
+    Path, setting("--data-dir DIR", "CARAWAY_DATA_DIR", "Directory for the state of the process.")
 ]
 LogFormatOption = Annotated[
-    LogFormat,
-    typer.Option("--log-format", envvar="CARAWAY_LOG_FORMAT", help="Format of log lines."),
+    LogFormat, setting("--log-format", "CARAWAY_LOG_FORMAT", "Format of log lines.")
 ]
-Watch = Annotated[
-    bool,
-    typer.Option("--watch", envvar="CARAWAY_WATCH", help="Reload the manifest when it changes."),
-]
+Watch = Annotated[bool, setting("--watch", "CARAWAY_WATCH", "Reload the manifest when it changes.")]
 LimitsFile = Annotated[
     Path | None,
-    typer.Option(
-        "--limits-file",
-        envvar="CARAWAY_LIMITS_FILE",
-        metavar="FILE",
-        help="File with limits in addition to those of the manifest; reloaded when it changes.",
+    setting(
+        "--limits-file FILE",
+        "CARAWAY_LIMITS_FILE",
+        "File with limits in addition to those of the manifest; reloaded when it changes.",
     ),
 ]
 ShutdownDelay = Annotated[
     float,
-    typer.Option(
-        "--shutdown-delay",
-        envvar="CARAWAY_SHUTDOWN_DELAY",
+    setting(
+        "--shutdown-delay SECONDS",
+        "CARAWAY_SHUTDOWN_DELAY",
+        "How long to serve on after SIGTERM, while clients move to other schedulers.",
         min=0.0,
-        metavar="SECONDS",
-        help="How long to serve on after SIGTERM, while clients move to other schedulers.",
     ),
 ]
 ReadyFd = Annotated[
     int | None,
-    typer.Option(
-        "--ready-fd",
-        envvar="CARAWAY_READY_FD",
+    setting(
+        "--ready-fd N",
+        "CARAWAY_READY_FD",
+        "File descriptor to write the bound addresses to once the process is up.",
         min=0,
-        metavar="N",
-        help="File descriptor to write the bound addresses to once the process is up.",
     ),
 ]
 DrainTimeout = Annotated[
     float,
-    typer.Option(
-        "--drain-timeout",
-        envvar="CARAWAY_DRAIN_TIMEOUT",
+    setting(
+        "--drain-timeout SECONDS",
+        "CARAWAY_DRAIN_TIMEOUT",
+        "How long running statements may take to finish when an executor stops.",
         min=0.0,
-        metavar="SECONDS",
-        help="How long running statements may take to finish when an executor stops.",
     ),
 ]
 
@@ -139,10 +110,7 @@ def with_run_options(
             run_options = _run_options(**{name: values.pop(name) for name in shared})  # type: ignore[arg-type]
             command(run_options, **values)
 
-        # typer reads the options of a command from its signature and annotations.
-        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        with_options.__annotations__ = {each.name: each.annotation for each in parameters}
-        return with_options
+        return presented(with_options, parameters)
 
     return decorate
 

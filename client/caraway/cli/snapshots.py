@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from caraway.cli import options
+from caraway.cli.managing import groups
 from caraway.cli.options import StatusFormat
+
+if TYPE_CHECKING:
+    from caraway.client import Client
 
 Dataset = Annotated[str, typer.Argument(metavar="NAME", help="An accelerated dataset.")]
 SnapshotId = Annotated[
@@ -19,21 +22,18 @@ _MOST_LISTED = 1000
 _COLUMNS = ("snapshot_id", "time", "row_count", "size_bytes", "is_current")
 
 
+@options.connected
 def list_snapshots(
+    client: "Client",
     name: Dataset,
     limit: Annotated[
         int,
         typer.Option("--limit", min=1, max=_MOST_LISTED, metavar="N", help="The most snapshots."),
     ] = 10,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """List the last snapshots of a dataset, the oldest first."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        found = client.snapshots(name, limit=limit)
+    found = client.snapshots(name, limit=limit)
     if format is StatusFormat.JSON:
         print(json.dumps(found))
         return
@@ -43,18 +43,15 @@ def list_snapshots(
     tables.print_table([_row(each) for each in found], _COLUMNS)
 
 
+@options.connected
 def show(
+    client: "Client",
     name: Dataset,
     snapshot_id: SnapshotId,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Show a snapshot of a dataset."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        found = client.snapshot(name, snapshot_id)
+    found = client.snapshot(name, snapshot_id)
     if format is StatusFormat.JSON:
         print(json.dumps(found))
         return
@@ -63,30 +60,22 @@ def show(
     tables.print_table([_row(found)], (*_COLUMNS, "location", "checksum"))
 
 
+@options.connected
 def use(
+    client: "Client",
     name: Dataset,
     snapshot_id: SnapshotId,
-    endpoint: options.Endpoint = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Replace the rows of a dataset by those of a snapshot."""
-    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
-        print(client.use_snapshot(name, snapshot_id))
+    print(client.use_snapshot(name, snapshot_id))
 
 
 def build() -> typer.Typer:
     """Build the command group."""
-    group = typer.Typer(
-        name="snapshots",
-        help="List the snapshots of accelerated datasets, and go back to one.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
+    commands = {"list": list_snapshots, "show": show, "use": use}
+    return groups.group(
+        "snapshots", "List the snapshots of accelerated datasets, and go back to one.", commands
     )
-    for name, command in (("list", list_snapshots), ("show", show), ("use", use)):
-        group.command(name)(command)
-    return group
 
 
 # Any: JSON.

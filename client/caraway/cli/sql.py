@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
     from caraway.client import Client
 
 
+@options.connected_with_flight
 def sql(
+    client: "Client",
     query: Annotated[
         str | None,
         typer.Argument(metavar="QUERY", help="SQL, or - for standard input; default: the shell."),
@@ -25,31 +26,25 @@ def sql(
     param: streams.Param = None,
     file: streams.File = None,
     output: streams.Output = None,
-    endpoint: options.Endpoint = None,
-    flight_url: options.FlightUrl = None,
-    api_key: options.ApiKey = None,
-    cacert: options.CaCert = None,
-    profile: options.Profile = None,
 ) -> None:
     """Run SQL on a runtime, or open an interactive shell."""
     values = streams.parse_params(param)
     text = streams.read_query(query, file)
-    with closing(options.connect(endpoint, api_key, cacert, profile, flight_url)) as client:
-        if text is None:
-            raise typer.Exit(_interact(client, format))
-        script = _script(text, format)
-        streams.refuse_terminal(format, output, is_binary=format.is_binary)
-        # The server writes text by itself, which needs no pyarrow here and begins at once.
-        by_server = output is None and not format.is_binary and client.uses_http
-        with streams.open_output(output) as sink:
-            for statement in script:
-                if by_server and format is Format.TABLE and _is_drawn(statement, values):
-                    sink.write(f"{_drawn(client, statement)}\n".encode())
-                elif by_server:
-                    answer = client.sql_chunks(statement, values, format)
-                    streams.write_result(answer, sink, is_binary=False)
-                else:
-                    exporting.export(client, statement, values, format, sink, output)
+    if text is None:
+        raise typer.Exit(_interact(client, format))
+    script = _script(text, format)
+    streams.refuse_terminal(format, output, is_binary=format.is_binary)
+    # The server writes text by itself, which needs no pyarrow here and begins at once.
+    by_server = output is None and not format.is_binary and client.uses_http
+    with streams.open_output(output) as sink:
+        for statement in script:
+            if by_server and format is Format.TABLE and _is_drawn(statement, values):
+                sink.write(f"{_drawn(client, statement)}\n".encode())
+            elif by_server:
+                answer = client.sql_chunks(statement, values, format)
+                streams.write_result(answer, sink, is_binary=False)
+            else:
+                exporting.export(client, statement, values, format, sink, output)
 
 
 def _script(text: str, format: Format) -> Sequence[str]:

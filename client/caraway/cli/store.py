@@ -7,6 +7,7 @@ import typer
 
 from caraway.cli import server_options
 from caraway.cli.server_options import TOKEN_HELP, address, memory_size
+from caraway.cli.variables import setting
 from caraway_core.loading import registry
 from caraway_core.settings import StoreOptions
 
@@ -15,38 +16,29 @@ DEFAULT_LISTEN = "127.0.0.1:8095"
 
 def store(
     folder: Annotated[
-        Path,
-        typer.Option(
-            "--dir", envvar="CARAWAY_STORE_DIR", metavar="DIR", help="Directory for the chunks."
-        ),
+        Path, setting("--dir DIR", "CARAWAY_STORE_DIR", "Directory for the chunks.")
     ] = Path(".caraway/store"),
     listen: Annotated[
-        str,
-        typer.Option(
-            "--listen", envvar="CARAWAY_LISTEN", metavar="HOST:PORT", help="Address to listen on."
-        ),
+        str, setting("--listen HOST:PORT", "CARAWAY_LISTEN", "Address to listen on.")
     ] = DEFAULT_LISTEN,
     token_file: Annotated[
-        Path,
-        typer.Option("--token-file", envvar="CARAWAY_TOKEN_FILE", metavar="FILE", help=TOKEN_HELP),
+        Path, setting("--token-file FILE", "CARAWAY_TOKEN_FILE", TOKEN_HELP)
     ] = Path(".caraway/head/token"),
     max_chunk: Annotated[
         str,
-        typer.Option(
-            "--max-chunk",
-            envvar="CARAWAY_MAX_CHUNK",
-            metavar="SIZE",
-            help="Maximum size of a chunk; larger ones are rejected.",
+        setting(
+            "--max-chunk SIZE",
+            "CARAWAY_MAX_CHUNK",
+            "Maximum size of a chunk; larger ones are rejected.",
         ),
     ] = "1GiB",
     max_connections: Annotated[
         int,
-        typer.Option(
-            "--max-connections",
-            envvar="CARAWAY_MAX_CONNECTIONS",
+        setting(
+            "--max-connections N",
+            "CARAWAY_MAX_CONNECTIONS",
+            "Maximum number of concurrent connections; more are rejected.",
             min=1,
-            metavar="N",
-            help="Maximum number of concurrent connections; more are rejected.",
         ),
     ] = 1024,
     metrics: Annotated[

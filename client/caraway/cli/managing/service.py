@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caraway.cli import options
+from caraway.cli.variables import setting
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
@@ -21,17 +22,13 @@ Row = dict[str, Any]
 
 Url = Annotated[
     str | None,
-    typer.Option(
-        "--management",
-        envvar="CARAWAY_MANAGEMENT_URL",
-        metavar="URL",
-        help="URL of the management service; default: that of `caraway login`.",
+    setting(
+        "--management URL",
+        "CARAWAY_MANAGEMENT_URL",
+        "URL of the management service; default: that of `caraway login`.",
     ),
 ]
-Org = Annotated[
-    str | None,
-    typer.Option("--org", envvar="CARAWAY_ORG", metavar="NAME", help="Name of the organization."),
-]
+Org = Annotated[str | None, setting("--org NAME", "CARAWAY_ORG", "Name of the organization.")]
 Project = Annotated[
     str | None,
     typer.Option(
