@@ -1,4 +1,4 @@
-"""How far the rows of accelerated datasets are behind their sources, as values for users."""
+"""The lag of accelerated datasets behind their sources, as values for users."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _LATE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the rows that statements read are behind their source.
+    """The age of the rows that statements read, compared with their source.
 
     `behind_s` is the age of the source's state that they show. It is None if this process cannot
     know it: producers send the changes, or another scheduler follows the source. Rows are late if

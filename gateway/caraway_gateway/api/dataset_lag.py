@@ -1,4 +1,4 @@
-"""How far a dataset is behind its source, as the API shows it."""
+"""The lag of a dataset behind its source, as the API shows it."""
 
 from datetime import datetime
 from typing import Self
@@ -9,7 +9,7 @@ from caraway_acceleration.lag import Lag
 
 
 class DatasetLag(BaseModel):
-    """How far the rows of an accelerated dataset are behind its source.
+    """The age of the rows of an accelerated dataset, compared with its source.
 
     `behind_ms` is the age of the source's state that statements read. It is null if producers send
     the changes, or if another scheduler follows the source. `is_late`: two refreshes that were due
