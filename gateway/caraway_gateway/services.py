@@ -44,7 +44,7 @@ ConnectionStatus = Literal["Ready", "Initializing", "Disabled", "Error"]
 
 @dataclass(slots=True)
 class Connection:
-    """One listener of this process, as `/v1/status` tells it."""
+    """One listener of this process, as `/v1/status` shows it."""
 
     name: Literal["http", "flight", "metrics", "opentelemetry"]
     endpoint: str = "N/A"
@@ -53,7 +53,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Operating:
-    """What operators of a cluster may do, and the token by which they are known."""
+    """The operations for operators of a cluster, and the token that authenticates them."""
 
     membership: Membership
     token: str = field(repr=False)
@@ -74,7 +74,7 @@ class ManifestInForce:
 
 @dataclass(slots=True)
 class Life:
-    """How far this process is between its start and its end."""
+    """The phase of this process between its start and its end."""
 
     is_settled: bool = False
     """Each part of the manifest was loaded, or was in error, at one time."""
@@ -138,7 +138,7 @@ class Services:
         return self.queries.is_stopping
 
     def readiness(self, gates: Gates) -> Readiness:
-        """Judge what is loaded and who is there now."""
+        """Determine the readiness from the components and executors of the moment."""
         waiting = [str(part) for part in self.unready_parts()]
         if not self.catalog.version:
             waiting.append("catalog (initializing)")

@@ -31,7 +31,7 @@ class IndexEntry(BaseModel):
 
 
 class DefinitionEntry(BaseModel):
-    """What a file of the manifest says, as YAML without comments and secrets."""
+    """A section of a file of the manifest, as YAML without comments and secrets."""
 
     file: str
     line: int

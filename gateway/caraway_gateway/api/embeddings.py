@@ -144,7 +144,7 @@ def _check_size(given: object) -> None:
 
 
 def _problem(content: object, exc: ValidationError) -> str:
-    """Name the first problem; those of `input` are too many kinds to be told one by one."""
+    """Name the first problem; those of `input` are too many kinds to name each of them."""
     found = exc.errors(include_url=False, include_input=False)[0]
     key = str(found["loc"][0]) if found["loc"] else ""
     if key != "input":

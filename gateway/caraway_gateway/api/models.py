@@ -115,7 +115,7 @@ def _entry(state: ModelState, with_status: bool) -> dict[str, Any]:
 
 
 def _running(state: ModelState) -> dict[str, Any]:
-    """Return what is known of a model that runs on machines of the runtime."""
+    """Return the state of a model that runs on machines of the runtime."""
     found: dict[str, Any] = {"progress": state.progress} if state.progress else {}
     if state.copies is not None:
         found["copies"] = [

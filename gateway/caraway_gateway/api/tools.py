@@ -110,7 +110,7 @@ async def call_tool(request: Request, name: Name) -> Response:
         call = services.tools.toolbox.use(tool, arguments, caller)
         return _json(await streaming.unless_gone(request, call))
     except NotFoundError as exc:
-        # The tool is there; what its arguments name is not.
+        # The tool exists; the thing that its arguments name does not.
         return errors.as_message(InvalidRequestError(exc.message))
     except (CarawayError, RefusedRequestError) as exc:
         return errors.as_message(exc)

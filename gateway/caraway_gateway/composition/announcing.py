@@ -1,4 +1,4 @@
-"""What a person sees on the terminal while the runtime starts."""
+"""Prints the start of the runtime on the terminal."""
 
 import time
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Announcer:
         *,
         has_console: bool = True,
     ) -> None:
-        """Print the banner; of what is `loading` the rows are not there yet."""
+        """Print the banner; the rows of datasets that are `loading` come later."""
         took = time.monotonic() - self._started
         counts = ((problems, "failed"), (loading, "being loaded"))
         told = [f"{count} {what}" for count, what in counts if count]

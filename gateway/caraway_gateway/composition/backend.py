@@ -1,4 +1,4 @@
-"""What runs the queries of a process: the parts that differ alone and in a cluster."""
+"""The parts that run the queries of a process; they differ alone and in a cluster."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -27,7 +27,7 @@ FailedLater = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What runs the queries, and the tasks that must run as long as it serves."""
+    """The dispatch of queries, and the tasks that must run as long as it serves."""
 
     dispatch: Dispatch
     is_scheduler: bool = False

@@ -1,4 +1,4 @@
-"""What `caraway run` and `caraway validate` do, behind their flags."""
+"""Implements `caraway run` and `caraway validate`."""
 
 import asyncio
 import gc

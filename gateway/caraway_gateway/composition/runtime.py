@@ -43,7 +43,7 @@ _CERTIFICATE_CHECK_S = 2.0
 _FLIGHT_STOP_S = 2.0
 _END_S = 15.0
 _ALONE_S = 4.0
-"""How long the end may take once nothing is to be waited for, with the head and without."""
+"""Time limits of the end once no work is left, with the head and without."""
 Keeper = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -155,7 +155,7 @@ class Runtime:
     async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
         if self._joining is None:
             return backend.standalone(self._manifest, data, stack, self._engines)
-        # Imported here: a process that stands alone needs none of it.
+        # Imported here: a standalone process needs none of it.
         from caraway_gateway.composition import clustering
 
         engine = backend.engine(self._manifest, data)
@@ -221,7 +221,7 @@ class Runtime:
         tls = certificate.pem_files() if certificate else None
 
         def start() -> tuple[Any, Address]:
-            # Imported here: its gRPC stack is slow to load, and nothing else waits for it.
+            # Imported here: its gRPC stack is slow to load, and only Flight needs it.
             from caraway_gateway.flight import FlightEndpoint
 
             endpoint = FlightEndpoint(services, loop, self._options.flight, tls)
@@ -350,7 +350,7 @@ class Runtime:
 
     def _on_stop_signal(self) -> None:
         if self._stop_requested.is_set():
-            # Asked twice: whoever asks does not want to wait.
+            # Asked twice, so stop at once.
             self._is_urgent.set()
             for server in self._servers:
                 server.stop(now=True)

@@ -1,4 +1,4 @@
-"""Who may connect: the certificate, the API keys and the origins that the manifest names."""
+"""Access of clients: the certificate, the API keys and the origins of the manifest."""
 
 import os
 from pathlib import Path
@@ -44,13 +44,13 @@ def keyring(manifest: Manifest, secrets: SecretResolver) -> Keyring | None:
     """Return the API keys, with secrets filled in; None where the API needs no key.
 
     Raises:
-        ManifestError: keys are asked for and every one of them is empty.
+        ManifestError: keys are required and every one of them is empty.
     """
     return Keyring(keys(manifest, secrets)) if manifest.runtime.auth.enabled else None
 
 
 def keys(manifest: Manifest, secrets: SecretResolver) -> list[tuple[str, str]]:
-    """Return the API keys and what each may do.
+    """Return the API keys with their rights.
 
     Raises:
         CarawayError: every one of them is empty, or a secret cannot be read.

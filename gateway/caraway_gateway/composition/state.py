@@ -24,7 +24,7 @@ _DELAYS = Delays(0.5, 2.0)
 async def opened(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
     """Open the state store of a URL, or a file where there is none.
 
-    A server that is away may be starting as well: it is waited for.
+    A server that is away may be starting as well, so this waits for it.
 
     Raises:
         CarawayError: it cannot be reached for long, or would lose what it acknowledged.

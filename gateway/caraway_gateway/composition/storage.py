@@ -50,7 +50,7 @@ async def opened(
     store = backend.state or await state.opened(None, data.path / state.STATE_FILE, stack)
     place = places.place(settings, secrets, data.path / "results", backend.token)
     if settings.scheduler.state_location is not None:
-        # What no job and no version stands for is removed, so that runtimes which know nothing of
+        # Chunks without a job and a version are removed, so that runtimes which know nothing of
         # each other's must not look into one folder.
         place = place.under(await state.identity(store))
     return SchedulerStorage(store, place, await _snapshots(manifest, secrets, backend.token))

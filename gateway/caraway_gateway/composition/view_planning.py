@@ -42,7 +42,7 @@ _SAMPLES = {"integer": "1", "number": "1", "string": "'text'"}
 
 @dataclass(frozen=True, slots=True)
 class PlannedViews:
-    """What planning found: problems, and why views and functions could not be planned."""
+    """Results of planning: problems, and the reasons why views and functions failed."""
 
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def _call(function: SqlFunction) -> str:
         f"{each.cast.of(sample)} AS {name}"
         for each, sample, name in zip(function.parameters, samples, names, strict=True)
     ]
-    # The parameters beside the call: it must give a value for each row.
+    # The parameters next to the call, which must give a value for each row.
     call = f"{function.name}({', '.join(names)})"
     return f"SELECT {', '.join([*names, call])} FROM (SELECT {', '.join(['1', *columns])}) AS args"
 

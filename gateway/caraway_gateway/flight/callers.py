@@ -138,19 +138,19 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
 
 
 class Incoming(Protocol):
-    """What the client sends in a handshake."""
+    """The message of the client in a handshake."""
 
     def read(self) -> bytes: ...
 
 
 class Outgoing(Protocol):
-    """What it is sent in return."""
+    """The reply to the client."""
 
     def write(self, message: bytes) -> None: ...
 
 
 class Handshake(flight.ServerAuthHandler):  # type: ignore[misc] # pyarrow has no types
-    """Answers handshakes with a session id. What it accepts is for the gate to check."""
+    """Answers handshakes with a session id; the gate checks the keys."""
 
     def __init__(self, known: Identities) -> None:
         self._known = known

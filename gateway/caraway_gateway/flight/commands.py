@@ -1,4 +1,4 @@
-"""What descriptors and tickets say: SQL text, and in a ticket the answer that waits for it."""
+"""The content of descriptors and tickets: SQL text, and in a ticket its waiting answer."""
 
 import re
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ class FlightEndpoint:
         """Listen, and return where: port 0 takes any.
 
         Raises:
-            CarawayError: somebody else listens there, or the address is not ours.
+            CarawayError: another process listens there, or the address is not ours.
         """
         # gRPC does not say why it cannot listen; a socket of our own does.
         listeners.bind(self._address, _FLAG).close()
@@ -108,14 +108,14 @@ class FlightEndpoint:
         self._waiting.clear()
         await self._parallel.aclose()
         if not await _happens(is_down, timeout_s):
-            # Those that wait for rows are told why; those that do not even read are cut off.
+            # Those that wait for rows get the reason; those that do not even read are cut off.
             self._bridge.close()
             if not await _happens(is_down, _LAST_WAIT_S):
                 connections.cut(port)
                 await _happens(is_down, _LAST_WAIT_S)
 
     def _begin_shutdown(self) -> asyncio.Event | None:
-        """Have the server tell its clients to leave; returns what is set once all have."""
+        """Have the server ask its clients to leave; return an event that is set once all have."""
         if self._server is not None and self._is_down is None:
             self._is_down = asyncio.Event()
             # Arrow waits without limit; that must not hold up the process, hence a daemon.

@@ -1,4 +1,4 @@
-"""Who calls: keys and the sessions that handshakes opened."""
+"""Identifies callers by their keys, or by the sessions that handshakes opened."""
 
 import uuid
 from threading import Lock
@@ -41,7 +41,7 @@ class Sessions:
 
 
 class Identities:
-    """Tells the principal of a call; used from every thread of the server."""
+    """Returns the principal of a call; used from every thread of the server."""
 
     def __init__(self, keyring: Keyring | None, sessions: Sessions) -> None:
         self._keyring = keyring

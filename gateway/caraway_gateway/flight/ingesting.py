@@ -187,7 +187,7 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
 
 
 def _is_alike(sent: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell if two types hold the same values, however these are laid out."""
+    """Return whether two types hold the same values, in any layout."""
     sent, wanted = _plain(sent), _plain(wanted)
     if pa.types.is_list(sent) and pa.types.is_list(wanted):
         # The name of the elements differs between writers.

@@ -103,7 +103,7 @@ class ParallelReads:
         await self._watching.aclose()
 
     def query_of(self, ticket: bytes, caller: Caller) -> QueryId | None:
-        """Return the statement that a ticket belongs to; None: it is no such ticket."""
+        """Return the statement that a ticket belongs to; None if it is another kind of ticket."""
         if not tickets.is_part(ticket):
             return None
         try:

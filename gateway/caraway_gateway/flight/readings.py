@@ -68,7 +68,7 @@ class FlightReading:
 
     @property
     def row_count(self) -> int:
-        """How many rows there are; -1 while that is not known."""
+        """The number of rows; -1 while it is unknown."""
         return sum(batch.num_rows for batch in self._ready) if self.is_whole else -1
 
     async def take(self) -> list[pa.RecordBatch]:
@@ -163,7 +163,7 @@ class WaitingRoom:
         return query_id
 
     def take(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
-        """Hand an answer to the one who asked for it, once."""
+        """Give an answer to the caller that requested it, once."""
         reading = self._found(query_id, principal)
         self.tidy(query_id)
         return reading

@@ -1,4 +1,4 @@
-"""The RPCs. Each reads what it is sent, asks the event loop, and words the answer."""
+"""The RPCs. Each reads its message, asks the event loop, and encodes the answer."""
 
 import json
 from collections.abc import Iterator
@@ -170,7 +170,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         _refuse("DoExchange")
 
     def _bounded(self, sent: _Sent) -> _Sent:
-        """Pass on what is no larger than a body over HTTP may be.
+        """Pass a message on if it is not larger than a body over HTTP may be.
 
         Raises:
             InvalidArgument: it is larger.

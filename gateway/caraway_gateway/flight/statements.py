@@ -50,7 +50,7 @@ class Statements:
         request: QueryRequest,
         ticket: Callable[[QueryId], bytes],
     ) -> flight.FlightInfo:
-        """Start a statement whose rows are fetched by other calls, and tell how."""
+        """Start a statement; return how other calls fetch its rows."""
         order = self.parallel.order(callers.of(context)) if request.given is None else None
         reading = FlightReading(self._services, replace(request, offer=order))
         query_id = self._bridge.run(self._begun(reading), context)

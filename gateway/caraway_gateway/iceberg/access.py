@@ -1,4 +1,4 @@
-"""How clients without credentials of a store reach the files of tables in it."""
+"""Gives clients without credentials of a store access to the files of tables in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VENDING = "vended-credentials"
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """What the manifest allows; `modes` are in the order of its preference."""
+    """The access that the manifest allows; `modes` are in the order of its preference."""
 
     modes: tuple[str, ...] = ()
     role_arn: str = ""

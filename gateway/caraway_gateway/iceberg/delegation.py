@@ -22,7 +22,7 @@ from caraway_plugins import object_stores
 from caraway_plugins.stores.published import Published
 
 SIGNED_S = 60.0
-"""How long a signed request may be sent."""
+"""Time within which a signed request may be sent."""
 _METHODS: Mapping[str, Literal["GET", "HEAD"]] = {"GET": "GET", "HEAD": "HEAD"}
 _MOST_LENGTH = 8192
 _PUBLISHED = re.compile(r"[0-9A-Za-z]{1,80}\.(avro|metadata\.json)")

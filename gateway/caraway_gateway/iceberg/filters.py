@@ -37,7 +37,7 @@ def columns(expression: Any) -> frozenset[str]:
     """Return the names in a filter; of a field in a struct, that with dots.
 
     Raises:
-        InvalidRequestError: it is no filter.
+        InvalidRequestError: it is not a filter.
     """
     return frozenset(_term(each)[0] for each in _predicates(expression))
 
@@ -46,7 +46,7 @@ def condition(expression: Any, kinds: Kinds) -> str:
     """Return a condition in SQL; "" lets all rows through, also where it would become too long.
 
     Raises:
-        InvalidRequestError: the expression is no filter.
+        InvalidRequestError: the expression is not a filter.
     """
     lengths = [len(each.get("values") or ()) for each in _predicates(expression)]
     if len(lengths) > _MOST_PREDICATES or sum(lengths) > _MOST_VALUES:
@@ -135,7 +135,7 @@ def _predicate(kind: str, column: str, type_: str, expression: Mapping[str, Any]
     if kind not in signs or value is None:
         return _EVERYTHING
     found = f"{column} {_SIGNS[kind]} {value}"
-    # What differs from a value may be NULL, as readers of Iceberg have it.
+    # A NULL differs from every value, as in readers of Iceberg.
     return f"({found} OR {column} IS NULL)" if kind == "not-eq" else found
 
 

@@ -1,4 +1,4 @@
-"""Reads and writes the histories of tables, beside their metadata. Its functions block.
+"""Reads and writes the histories of tables, next to their metadata. Its functions block.
 
 Schedulers that share a place may write one at once. The last one wins: each history is whole.
 """
@@ -105,7 +105,7 @@ def write_files(
 
 
 def identity(file: ParquetFile) -> LostFile:
-    """Return what tells a file from one that replaces it."""
+    """Return a value that distinguishes a file from one that replaces it."""
     return file.found.path, file.found.size_bytes, file.found.stamp
 
 

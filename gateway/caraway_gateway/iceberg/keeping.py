@@ -1,4 +1,4 @@
-"""Keeps what was loaded of each table, for as long as it holds, and loads it once at a time."""
+"""Keeps each loaded table for as long as it is valid, and loads it once at a time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Basis = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """How a table is loaded: what it depends on, the work, and how old it may become."""
+    """The way to load a table: its basis, the work, and the age that it may reach."""
 
     basis: Basis
     load: Callable[[], Coroutine[Any, Any, LoadedTable]]
     lag_s: float = 0.0
-    """How long it holds although its basis has changed."""
+    """Time for which it is valid although its basis has changed."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class HeldTable:
         return self._renewed or self.work.result()
 
     def renew(self, table: LoadedTable) -> None:
-        """Put what was found later in the place of the table: it lists other snapshots."""
+        """Replace the table by one that was found later and lists other snapshots."""
         if table.metadata != self.table.metadata:
             self._answer = b""
         self._renewed = table
@@ -72,7 +72,7 @@ class LoadedTables:
         return kept
 
     def last(self, name: TableName) -> LoadedTable | None:
-        """Return what was loaded last of a table, as long as nothing newer is being loaded."""
+        """Return the last loaded state of a table, unless a newer one is being loaded."""
         kept = self._kept.get(name)
         is_there = kept is not None and kept.work.done() and not kept.work.cancelled()
         if kept is None or not is_there or kept.work.exception() is not None:
@@ -85,7 +85,7 @@ class LoadedTables:
             self._kept.pop(name).work.cancel()
 
     async def aclose(self) -> None:
-        """Stop what is being loaded."""
+        """Stop loading tables."""
         work = [kept.work for kept in self._kept.values()]
         self.retain(())
         if work:

@@ -91,7 +91,7 @@ class LoadedTable:
     def document(
         self, config: Mapping[str, str] | None = None, credentials: Sequence[Any] = ()
     ) -> bytes:
-        """Return the answer to a client, with what it needs besides to open the files."""
+        """Return the answer to a client, with the configuration for opening the files."""
         location = {"metadata-location": self.location} if self.location else {}
         document = {
             **location,

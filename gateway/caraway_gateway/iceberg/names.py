@@ -15,7 +15,7 @@ _MOST_LENGTH = 512
 
 
 class NamespaceFormatError(InvalidRequestError):
-    """A text that is no namespace."""
+    """A text that is not a namespace."""
 
 
 class NoNamespaceError(NotFoundError):

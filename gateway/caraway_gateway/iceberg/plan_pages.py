@@ -35,7 +35,7 @@ class NoPlanTaskError(NotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class PlanOwner:
-    """What a plan belongs to: a principal and a table, with the filter of the scan.
+    """The owner of a plan: a principal and a table, with the filter of the scan.
 
     The pages of a plan over files of a table are parts of its list of `tasks`, which is a file.
     """
@@ -80,7 +80,7 @@ def parsed(text: Any) -> tuple[str, int]:
     """Return the plan and the number of the page that a token means.
 
     Raises:
-        NoPlanTaskError: it is no token.
+        NoPlanTaskError: it is not a token.
     """
     found = _TOKEN.fullmatch(text) if isinstance(text, str) else None
     if found is None:

@@ -1,4 +1,4 @@
-"""What clients ask of scans that the server plans, and the statements that read it."""
+"""Requests of clients for planned scans, and the statements that read their rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_COLUMNS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What a client reads of a table: columns, or None for all, and a filter, or None.
+    """The part of a table that a client reads: columns or None for all, a filter or None.
 
     `snapshot_id` names an earlier snapshot; None: the current rows.
     """

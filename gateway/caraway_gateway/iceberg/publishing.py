@@ -31,7 +31,7 @@ from caraway_plugins.stores.published import Published
 
 _METADATA = ".metadata.json"
 _LOOKED_AT_MS = 30_000
-"""How long a snapshot is listed although files of it may have been deleted."""
+"""Time for which a snapshot is listed although files of it may have been deleted."""
 _FOREVER_MS = 2**63
 
 

@@ -35,7 +35,7 @@ class ScanPlans:
         self._tasks = tasks.Tasks()
 
     async def export(self, export: ScanExport, *, may_wait: bool) -> Answer:
-        """Begin to export the rows of a scan, and answer with what is there after a second.
+        """Begin to export the rows of a scan, and return the files that exist after a second.
 
         With `may_wait`, the client asks again for a plan that is not complete; otherwise the
         answer names a task for the rest.

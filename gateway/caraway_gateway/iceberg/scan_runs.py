@@ -24,12 +24,12 @@ from caraway_serving import errors
 
 logger = logging.getLogger(__name__)
 FIRST_S = 0.8
-"""How long the first page waits for the end of the export."""
+"""Time that the first page waits for the end of the export."""
 PAGE_S = 10.0
-"""How long a later page waits for a file. So other schedulers see that the export goes on."""
+"""Time that a later page waits for a file. So other schedulers see that the export goes on."""
 _GATHER_S = 0.3
 KEPT_S = 600.0
-"""How long an export goes on although no client asks for its pages."""
+"""Time that an export goes on although no client requests its pages."""
 
 
 @dataclass(frozen=True, slots=True)

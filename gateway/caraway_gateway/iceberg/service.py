@@ -48,11 +48,11 @@ from caraway_scheduler.catalog.states import DatasetState
 from caraway_serving.access import Principal
 
 LAG_S = 60.0
-"""How long an export is served although the rows have changed."""
+"""Time for which an export is served although the rows have changed."""
 _SWEEP_S = 600.0
 _IN_SQL = "read it by SQL, or let the server plan the scan"
 Shown = Callable[[TableName], tuple[str, str, int] | None]
-"""Returns what tells apart the states of an accelerated dataset, and when its base was made.
+"""Returns the key of the state of an accelerated dataset, and when its base was made.
 
 None: it has no rows yet.
 """
@@ -246,7 +246,7 @@ class IcebergTables:
             await stream.aclose()
 
     async def aclose(self) -> None:
-        """Stop what is being loaded."""
+        """Stop loading tables."""
         await self.plans.aclose()
         await self._loaded.aclose()
         await self._tasks.aclose()
@@ -323,7 +323,7 @@ class IcebergTables:
         return await self._from_files(title, rows.table(), TableState(key, shown[2]))
 
     def _serving(self, title: TableTitle, loaded: LoadedTable) -> LoadedTable:
-        """Note what is served of a table, so that what it replaces is deleted later."""
+        """Record the served state of a table, so that the state before is deleted later."""
         self._begin_sweeping()
         self._current[title.uuid] = loaded
         return loaded
@@ -338,7 +338,7 @@ class IcebergTables:
             await self.sweep()
 
     async def sweep(self) -> None:
-        """Delete what was published of states that no snapshot has any more.
+        """Delete published files of states that no snapshot has any more.
 
         Raises:
             CarawayError: the place cannot be used.

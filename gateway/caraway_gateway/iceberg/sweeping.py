@@ -1,4 +1,4 @@
-"""Deletes what was published of states of tables that were in use long ago."""
+"""Deletes published files of states of tables that were in use long ago."""
 
 import time
 from collections.abc import Callable, Collection
@@ -7,7 +7,7 @@ from caraway_gateway.iceberg.states import KEY_LENGTH
 from caraway_plugins.stores.published import Published
 
 KEPT_S = 3600.0
-"""How long readers of a state may go on after clients do not see it any more."""
+"""Time that readers of a state may go on after clients do not see it any more."""
 
 
 class StateSweeper:

@@ -33,7 +33,7 @@ class OpenedPart:
 
     @property
     def arn(self) -> str:
-        """The objects as a policy names them; its wildcards are no letters of names."""
+        """The objects as a policy names them; its wildcards do not occur in names."""
         region = self.store.options.get("region", "")
         own = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
         partition = next((name for start, name in own.items() if region.startswith(start)), "aws")
@@ -72,7 +72,7 @@ def _folder(paths: Sequence[str]) -> str:
 
 
 def policy(opened: Sequence[OpenedPart]) -> str:
-    """Return the policy that lets clients read objects, and nothing else."""
+    """Return the policy that lets clients read objects only."""
     statement = {
         "Effect": "Allow",
         "Action": "s3:GetObject",

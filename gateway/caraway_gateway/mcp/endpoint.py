@@ -126,7 +126,7 @@ def _without_content(send: Send) -> Send:
 
 
 class _AsEvent:
-    """Sends a JSON answer as the one event of a stream, for clients that accept nothing else."""
+    """Sends a JSON answer as the one event of a stream, for clients that accept only streams."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

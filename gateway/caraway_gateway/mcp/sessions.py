@@ -10,7 +10,7 @@ from caraway_core.ids import PrincipalId
 MOST_SESSIONS = 10_000
 _HEADER = b"mcp-session-id"
 McpSession = tuple[PrincipalId, str]
-"""Who began a session, and its id."""
+"""The principal that began a session, and its id."""
 
 
 class McpSessions:

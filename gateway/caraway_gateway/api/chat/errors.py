@@ -71,4 +71,4 @@ def response(exc: errors.Failure) -> Response:
 
 
 KNOWN = (CarawayError, RefusedRequestError)
-"""What has words for clients; everything else is an internal error."""
+"""Errors with a message for clients; all others are internal errors."""

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 KEEP_ALIVE_S = 15.0
 """A stream that is silent for so long gets a comment, so that no proxy gives it up."""
 HOLD_S = 10.0
-"""How long the status waits for the first event: an error before it gets a status of its own."""
+"""Time that the status waits for the first event: an earlier error gets a status of its own."""
 _MOST_WAITING = 256
 _COMMENT = b": keep-alive\n\n"
 _HEADERS = (

@@ -78,7 +78,7 @@ def exists(prefix: str, find: Callable[[], object]) -> Response:
 
 
 async def loaded(request: Request, prefix: str, load: Callable[[], Awaitable[bytes]]) -> Response:
-    """Answer with what is loaded, unless the client has it."""
+    """Return the loaded table, unless the client has it."""
     try:
         check(prefix)
         content = await load()

@@ -63,7 +63,7 @@ def document(body: bytes) -> Answer:
     """Return a body that is a JSON object.
 
     Raises:
-        InvalidRequestError: it is no object.
+        InvalidRequestError: it is not an object.
     """
     document = parsing.json(body)
     if not isinstance(document, dict):

@@ -1,4 +1,4 @@
-"""The route `/v1/config`, which tells Iceberg clients what is served."""
+"""The route `/v1/config`, which shows Iceberg clients the routes and settings."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ OF_MODES = {
 
 
 class CatalogConfig(BaseModel):
-    """What clients put over and under their own settings, and the routes that they may call."""
+    """Settings that override and complete those of clients, and the routes that they may call."""
 
     overrides: dict[str, str]
     defaults: dict[str, str]

@@ -96,5 +96,5 @@ async def table_exists(
 
 @router.api_route(f"/v1/{CATALOG}/{{rest:path}}", methods=_METHODS, include_in_schema=False)
 async def refuse_others(request: Request) -> Response:
-    """Refuse what would change the catalog, as the protocol has it, and what is not served."""
+    """Refuse requests that would change the catalog, with the errors of the protocol."""
     return errors.refused(request)

@@ -1,1 +1,1 @@
-"""The routes of `/v1/nsql`: questions in plain words, and what a model is told of the data."""
+"""The routes of `/v1/nsql`: questions in plain words, and the data as models see it."""

@@ -1,4 +1,4 @@
-"""The forms of answers: rows with their statement, and one event for those who asked for it."""
+"""The forms of answers: rows with their statement, and one event for clients of a stream."""
 
 import json
 import re

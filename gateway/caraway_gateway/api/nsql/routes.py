@@ -87,7 +87,7 @@ async def context(
         list[str] | None, Query(description="Only these tables; may be repeated.")
     ] = None,
 ) -> Response:
-    """Return what a model is told of the data: rules, schemas, keys, functions and samples."""
+    """Return the description of the data for a model: rules, schemas, keys, functions, samples."""
     services = app_state.services(request)
     media_type = _context_type(request.headers.get("accept"))
     if media_type is None:

@@ -80,7 +80,7 @@ async def manifest(service: JobService, job: Job, unfinished: int) -> StoredAnsw
 
 
 async def described(service: JobService, job: Job) -> tuple[Job, StoredAnswer | None]:
-    """Return the job as it now stands, and what it has stored, if it has succeeded."""
+    """Return the current state of the job, and its stored results if it has succeeded."""
     if job.status != "SUCCEEDED":
         return job, None
     try:
@@ -122,7 +122,7 @@ async def read(
 
 
 async def _unreadable(service: JobService, job: Job, exc: ResultStoreError) -> NoResultsError:
-    """Tell an answer that expired while it was asked for from one that is broken."""
+    """Distinguish results that expired during the request from damaged ones."""
     try:
         now = await service.find(job.principal, job.job_id)
     except JobNotFoundError:

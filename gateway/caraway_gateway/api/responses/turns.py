@@ -17,7 +17,7 @@ _END = ("response.completed", "response.incomplete")
 
 
 class Conversation:
-    """What a request goes on from, and what is kept of it."""
+    """The conversation that a request continues, and the part of it that is kept."""
 
     def __init__(self, models: Models, wanted: JsonObject, who: ModelCaller) -> None:
         self._models = models

@@ -16,7 +16,7 @@ def parse(body: bytes) -> SearchRequest:
     """Parse a JSON object; a field that is null counts as missing.
 
     Raises:
-        InvalidQueryError: the body is no search; the message says what to do.
+        InvalidQueryError: the body is not a search; the message says what to do.
     """
     try:
         document = strict_json.parse(body)

@@ -138,7 +138,7 @@ def _close_session(caller: Caller) -> bytes:
 
 
 def _options(body: bytes) -> bytes:
-    """Tell where names without a catalog and a schema are looked up."""
+    """Return the catalog and the schema of names that have none."""
     messages.parse(wire.GetSessionOptionsRequest, body)
     result = wire.GetSessionOptionsResult()
     for name, value in _SESSION.items():

@@ -13,7 +13,7 @@ Values = dict[str, object]
 
 
 def columns(found: Placeholders, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Tell which column belongs to which placeholder: by position where these are numbered.
+    """Return the column of each placeholder: by position where these are numbered.
 
     Raises:
         ParametersError: there are too few columns or too many, or one has another name.

@@ -17,12 +17,12 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def is_message(sent: bytes) -> bool:
-    """Tell if a command is a message of Flight SQL; SQL text never is."""
+    """Return whether a command is a message of Flight SQL; SQL text never is."""
     return sent.startswith(b"\n") and _MARK in sent[:_MARK_END]
 
 
 def is_asked(descriptor: flight.FlightDescriptor) -> bool:
-    """Tell if a descriptor holds a message of Flight SQL."""
+    """Return whether a descriptor holds a message of Flight SQL."""
     is_command = descriptor.descriptor_type == flight.DescriptorType.CMD
     return is_command and is_message(descriptor.command)
 

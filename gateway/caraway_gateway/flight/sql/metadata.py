@@ -156,7 +156,7 @@ def _filter(command: Any, field: str) -> Callable[[str], bool]:
 
 
 def _is_here(command: Any) -> bool:
-    """Tell if a command asks for the one catalog that there is."""
+    """Return whether a command names the one catalog that exists."""
     return not command.HasField("catalog") or command.catalog == CATALOG
 
 

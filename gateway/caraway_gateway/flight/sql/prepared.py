@@ -31,7 +31,7 @@ class PreparedStatement:
 
     @property
     def size_bytes(self) -> int:
-        """How much memory the statement keeps."""
+        """The memory that the statement keeps, in bytes."""
         return len(self.sql) + (self.rows.nbytes if self.rows is not None else 0)
 
 

@@ -23,7 +23,7 @@ _NO_TRANSACTIONS = "transactions are not supported: every statement is committed
 
 
 class Preparing:
-    """What calls ask of prepared statements."""
+    """The calls that concern prepared statements."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class Preparing:
         self._room = room
 
     def create(self, context: flight.ServerCallContext, caller: Caller, body: bytes) -> bytes:
-        """Keep a statement, and tell its handle, its columns and its parameters."""
+        """Keep a statement; return its handle, its columns and its parameters."""
         asked = messages.read_as(proto.ActionCreatePreparedStatementRequest, body)
         refuse_transaction(asked)
         return self.keep(context, caller, asked.query)
 
     def keep(self, context: flight.ServerCallContext, caller: Caller, sql: str) -> bytes:
-        """Keep a statement; return the message that tells of it."""
+        """Keep a statement; return the message that describes it."""
         found = placeholders.find(sql)
         request = request_of(caller, sql, dict.fromkeys(found.names))
         try:
@@ -52,7 +52,7 @@ class Preparing:
         except CarawayError:
             if not found.names:
                 raise
-            # NULL is no value for every parameter, such as that of a LIMIT.
+            # NULL is not a value for every parameter, such as that of a LIMIT.
             columns = COUNTED if is_write(request) else None
         handle = self._prepared.add(PreparedStatement(sql, caller.principal.id, found))
         made = proto.ActionCreatePreparedStatementResult(prepared_statement_handle=handle.encode())
@@ -161,7 +161,7 @@ def handle_of(message: Any) -> str:
 
 
 def refuse_transaction(message: Any) -> None:
-    """Refuse what is to run inside a transaction.
+    """Refuse calls inside a transaction.
 
     Raises:
         Unimplemented: there are none.

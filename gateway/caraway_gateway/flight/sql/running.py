@@ -41,5 +41,5 @@ def request_of(caller: Caller, sql: str, values: Values = _NO_VALUES) -> QueryRe
 
 
 def is_write(request: QueryRequest) -> bool:
-    """Tell if a statement is one that changes a table."""
+    """Return whether a statement changes a table."""
     return writing.begins_with_write(request.sql)

@@ -1,4 +1,4 @@
-"""Takes what is sent as messages of Flight SQL, and hands it to the module of its family."""
+"""Dispatches messages of Flight SQL to the module of their family."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -62,7 +62,7 @@ class FlightSql:
 
     @property
     def action_types(self) -> Mapping[str, str]:
-        """What `act` takes, and a line about each."""
+        """The actions that `act` takes, with a line about each."""
         return actions.DESCRIPTIONS
 
     def info(
@@ -90,7 +90,7 @@ class FlightSql:
     def schema(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
     ) -> flight.SchemaResult:
-        """Tell the columns of the answer to a command."""
+        """Return the columns of the answer to a command."""
         caller = callers.of(context)
         command = messages.read(descriptor.command)
         columns = metadata.schema(command)

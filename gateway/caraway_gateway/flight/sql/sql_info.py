@@ -1,4 +1,4 @@
-"""What the runtime says of itself and its SQL, by the codes of the protocol."""
+"""Describes the runtime and its SQL by the codes of the protocol."""
 
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -159,7 +159,7 @@ def values() -> Mapping[int, tuple[int, Value]]:
 
 
 def table(codes: Sequence[int]) -> pa.Table:
-    """Return what is known of some codes, or of all where none is named."""
+    """Return the values of some codes, or of all if none is named."""
     said = values()
     wanted = [code for code in codes if code in said] if codes else sorted(said)
     members: list[list[Any]] = [[] for _ in range(6)]
