@@ -160,23 +160,31 @@ def test_a_session_that_ends_comes_back_to_its_place_and_its_text(browser: Any, 
         assert watched.page.evaluate("JSON.stringify({...sessionStorage})") == "{}"
 
 
+def test_the_link_of_an_invitation_leads_to_the_form_and_back(browser: Any, site: Site) -> None:
+    join(browser, site, "jo", f"{site.url}/")
+
+
+def join(browser: Any, site: Site, name: str, base: str) -> None:
+    """Follow the link of an invitation, sign in, and approve."""
+    site.add_user(name)
+    body = {"email": f"{name}@example.com", "roles": ["viewer"]}
+    value = site.api("POST", "/v1/invitations", body).json()["value"]
+    with site.opened(browser, f"join?value={value}", base) as watched:
+        sign_in(watched, name)
+        watched.page.get_by_text("You are invited to the organization").wait_for()
+        assert watched.page.url == f"{base}join?value={value}"
+        button(watched, "Approve").click()
+        watched.page.get_by_text("You are a member of").wait_for()
+        watched.page.goto(f"{base}auth/token")
+        watched.page.get_by_label("Code that the command line shows").fill("BBBB-BBBB")
+        button(watched, "Next").click()
+        watched.page.get_by_text("a sign-in that waits").wait_for()
+        assert not [url for url in watched.requests if not url.startswith(base)]
+
+
 def test_everything_works_below_the_prefix_of_a_proxy(browser: Any, site: Site) -> None:
-    site.add_user("pia")
-    made = site.api("POST", "/v1/invitations", {"email": "pia@example.com", "roles": ["viewer"]})
-    value = made.json()["value"]
     with prefix_proxy.proxied(site.url, "/data", keeps_host=True) as base:
-        with site.opened(browser, f"join?value={value}", base) as watched:
-            # The link of an invitation leads to the form, and back.
-            sign_in(watched, "pia")
-            watched.page.get_by_text("You are invited to the organization").wait_for()
-            assert watched.page.url == f"{base}join?value={value}"
-            button(watched, "Approve").click()
-            watched.page.get_by_text("You are a member of").wait_for()
-            watched.page.goto(f"{base}auth/token")
-            watched.page.get_by_label("Code that the command line shows").fill("BBBB-BBBB")
-            button(watched, "Next").click()
-            watched.page.get_by_text("a sign-in that waits").wait_for()
-            assert not [url for url in watched.requests if not url.startswith(base)]
+        join(browser, site, "pia", base)
         with site.opened(browser, "sign-in", base) as watched:
             sign_in(watched)
             watched.page.get_by_role("heading", name="Projects").wait_for()

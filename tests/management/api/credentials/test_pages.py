@@ -66,7 +66,7 @@ def test_every_page_forbids_scripts_frames_and_sniffing(installation: Installati
         assert "script" not in policy and "form-action 'self'" in policy
         expected = {
             "x-frame-options": "DENY", "x-content-type-options": "nosniff",
-            "referrer-policy": "no-referrer", "cache-control": "no-store",
+            "referrer-policy": "same-origin", "cache-control": "no-store",
         }  # fmt: skip
         assert {name: page.headers[name] for name in expected} == expected
         assert "<script" not in page.text
