@@ -31,7 +31,9 @@ _ROOTS = (
     "caraway_core.changes:LogEntry",
     "caraway_core.errors:CarawayError",
 )
-_HOME = "caraway_core"
+_HOMES = ("caraway_core", "caraway_ai", "caraway_plugins")
+_HOSTED = ("caraway_ai.hosting", "caraway_plugins.embeddings.hosted")
+"""The modules with recipes of models, `HostedSpec`, which are sent with orders of copies."""
 # Only objects of subclasses are sent, and those do not name their bases.
 _BASES = frozenset({TableSpec, TableSplit})
 
@@ -44,7 +46,7 @@ def shapes() -> Mapping[str, str]:
     while waiting:
         cls = waiting.pop()
         name = f"{cls.__module__}:{cls.__qualname__}"
-        if name in found or not cls.__module__.startswith(_HOME):
+        if name in found or not cls.__module__.startswith(_HOMES):
             continue
         if cls not in _BASES:
             found[name] = _fields(cls)
@@ -57,11 +59,11 @@ def shapes() -> Mapping[str, str]:
 
 def _import_all() -> dict[str, Any]:
     """Import all modules, so that subclasses are known; return what hints may name."""
-    package = importlib.import_module(_HOME)
+    package = importlib.import_module(_HOMES[0])
+    found = pkgutil.walk_packages(package.__path__, _HOMES[0] + ".")
     names: dict[str, Any] = {}
-    for each in pkgutil.walk_packages(package.__path__, _HOME + "."):
-        module = importlib.import_module(each.name)
-        names |= vars(module)
+    for name in (*(each.name for each in found), *_HOSTED):
+        names |= vars(importlib.import_module(name))
     return names
 
 
