@@ -237,7 +237,7 @@ def test_two_hundred_concurrent_queries_succeed_or_get_retry_after(
 def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultCluster) -> None:
     program = (
         "-c",
-        "import runpy; from caraway_core.protocols import versions; "
+        "import runpy; from caraway_core.releases import protocol_versions as versions; "
         "versions.SPOKEN = versions.SpokenVersions(0, 1); "
         "runpy.run_module('caraway', run_name='__main__', alter_sys=True)",
     )

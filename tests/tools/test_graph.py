@@ -11,14 +11,15 @@ def test_imports_are_those_of_modules_and_of_names_in_them() -> None:
     source = """
 import os
 import caraway_core.ids
-from caraway_core import tasks
+from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 
 def later():
     from caraway_core.manifest import names, Manifest
 """
     known = frozenset(
-        f"caraway_core.{name}" for name in ("ids", "tasks", "errors", "manifest", "manifest.names")
+        f"caraway_core.{name}"
+        for name in ("ids", "concurrency.tasks", "errors", "manifest", "manifest.names")
     )
     assert set(graph._imports(ast.parse(source), known)) == known
 

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from caraway import CarawayError, profiles
-from caraway.profiles import ConnectionProfile
+from caraway import CarawayError
+from caraway.requests import profiles
+from caraway.requests.profiles import ConnectionProfile
 from tests.client.cli.conftest import Command
 from tests.client.runtime import Answer, FakeRuntime
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from caraway import progress
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.requests import arguments
 from caraway.rows.formats import ResultFormat
 from caraway.statements.queries import QueryProgress
-from caraway.terminal import progress
 from caraway_core.errors import CarawayError
 from caraway_gateway.api.queries import documents
 from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body

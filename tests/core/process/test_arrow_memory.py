@@ -10,7 +10,7 @@ from caraway_core.process import arrow_memory
 LIMITED = """
 import os, subprocess, sys
 before = dict(os.environ)
-from caraway_core import arrow_memory
+from caraway_core.process import arrow_memory
 with arrow_memory.limited(256 << 20):
     import json
 assert before == dict(os.environ)

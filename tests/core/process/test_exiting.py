@@ -10,7 +10,7 @@ from caraway_core.settings import Address
 HEAD = Address("head.test", 6390)
 STUCK = """
 import threading
-from caraway_core import exiting
+from caraway_core.process import exiting
 threading.Thread(target=threading.Event().wait).start()
 exiting.bound(0.1, code=7)
 """
@@ -25,7 +25,7 @@ def test_a_process_whose_threads_hang_ends_in_time() -> None:
 def test_a_process_whose_head_goes_ends_sooner() -> None:
     script = """
 import socket, sys, threading
-from caraway_core import exiting
+from caraway_core.process import exiting
 from caraway_core.settings import Address
 threading.Thread(target=threading.Event().wait).start()
 head = socket.create_server(("127.0.0.1", 0))

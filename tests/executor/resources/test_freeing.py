@@ -15,7 +15,7 @@ from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 import os
-from caraway_executor import freeing, usage
+from caraway_executor.resources import freeing, usage
 from caraway_executor.statements.local import LocalExecutor
 from tests.kit.deadlines import until
 from tests.kit.engine import snapshot
