@@ -147,9 +147,9 @@ def connect(
     A profile is used as a whole: its key must not reach an address that is not its own.
     """
     # httpx takes 0.3 s to import, which `caraway run` and `--help` would pay as well.
-    from caraway import profiles
     from caraway.client import Client
     from caraway.errors import InvalidEndpointError
+    from caraway.requests import profiles
 
     has_address = bool(url or flight_url)
     if profile and has_address:

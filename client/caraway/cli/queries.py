@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from caraway import progress
 from caraway.cli import options, streams, waiting
 from caraway.cli.managing import groups
 from caraway.cli.options import StatusFormat
 from caraway.rows.formats import ResultFormat
-from caraway.terminal import progress
 from caraway_core.sqltext import splitting
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from caraway.terminal import progress
+from caraway import progress
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from caraway import profiles
+from caraway.requests import profiles
 from caraway_core.errors import CarawayError
 
 _PRIVATE = 0o600

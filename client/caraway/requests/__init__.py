@@ -1,1 +1,1 @@
-"""Requests to a runtime: addresses, arguments, HTTP, retries, and the JSON of answers."""
+"""Requests to a runtime: addresses, profiles, arguments, HTTP, retries and the JSON of answers."""

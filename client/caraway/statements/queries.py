@@ -182,7 +182,7 @@ class QueryHandle:
         """Wait for the query to finish, at most `timeout_s` seconds, and return its state.
 
         `on_progress` gets the state about once a second, and last the one that is returned.
-        `caraway.terminal.progress.show` prints it.
+        `caraway.progress.show` prints it.
         """
         clock = self._queries.clock
         deadline = math.inf if timeout_s is None else clock() + timeout_s

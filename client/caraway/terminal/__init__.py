@@ -1,1 +1,1 @@
-"""Texts that the command and the shell share: advice, progress, parameters."""
+"""Texts that the command and the shell share: advice, values of parameters, and texts of others."""
