@@ -1,4 +1,4 @@
-"""What `caraway management` does, behind its flags."""
+"""Implements `caraway management`."""
 
 import asyncio
 import contextlib
@@ -132,7 +132,7 @@ async def _initialize(options: ManagementOptions, org: str, username: str) -> in
 async def _rotate_keys(options: ManagementOptions) -> int:
     async with _opened(options) as services, services.database.change() as session:
         source = _key_source(options)
-        # A key file that was named belongs to whoever mounts it; its last key is the new one.
+        # The owner of a named key file changes it; its last key is the new one.
         if options.key_file is None and isinstance(source, KeyFile):
             await asyncio.to_thread(source.add)
         key_id = await services.sealer.rotate(session)
@@ -229,7 +229,7 @@ def _make_private(folder: Path) -> None:
             f"cannot use the data directory '{folder}': {exc.strerror}; choose another one with "
             "--data-dir DIR"
         ) from exc
-    # Files are made by the driver of the database; nobody else may read them.
+    # The driver of the database makes files; no other user may read them.
     os.umask(0o077)
 
 

@@ -60,7 +60,7 @@ async def deployer(options: ManagementOptions, services: Services) -> AsyncItera
     folder = options.data_dir / "projects"
     local = LocalDeployer(folder, allows_files=options.allow_local_files)
     async with local.opened():
-        # Nobody else has an embedded database: the lock of the folder is enough.
+        # No other instance has an embedded database: the lock of the folder is enough.
         if not services.database.is_embedded:
             await tenancy.take(services, local)
         yield local

@@ -47,12 +47,12 @@ class Entry:
     attempts: int
     """Which attempt this is; the first is 1."""
     failures: int
-    """How many attempts in a row have failed."""
+    """The number of attempts in a row that have failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a handler returns if it has more to do later, although nothing failed."""
+    """The result of a handler that has more to do later, although nothing failed."""
 
     after_s: float
 
@@ -229,7 +229,7 @@ class Worker:
         )  # fmt: skip
 
     def _mine(self, entry: Entry) -> Any:
-        """Return the condition that nobody else has begun the entry since."""
+        """Return the condition that no other worker has begun the entry since."""
         return and_(
             OutboxEntry.id == entry.id,
             OutboxEntry.owner == self.owner,

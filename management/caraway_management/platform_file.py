@@ -1,4 +1,4 @@
-"""Reads the file in which an installation says what it offers: regions, clusters, images, git."""
+"""Reads the file with the offer of an installation: regions, clusters, images, git."""
 
 from datetime import datetime
 from pathlib import Path

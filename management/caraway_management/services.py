@@ -1,4 +1,4 @@
-"""What every request and every background task of the service uses."""
+"""Services that every request and every background task uses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How many requests one credential may send to one instance."""
+    """The number of requests that one credential may send to one instance."""
 
     per_minute: int = 1_000
     per_hour: int = 10_000

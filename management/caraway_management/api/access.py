@@ -1,4 +1,4 @@
-"""Who sends a request, and for which organization: dependencies that every route takes."""
+"""Identifies the sender of a request and its organization: dependencies of every route."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -99,7 +99,7 @@ class Caller:
     @asynccontextmanager
     async def change(self) -> AsyncIterator[Change]:
         """Change something in one transaction, which also records the activity."""
-        # The log is in the order of what was done.
+        # The log is in the order of the changes.
         await self.services.database.later.written()
         async with self.services.database.change() as session:
             change = Change(session, self.services.now())
@@ -213,7 +213,7 @@ def needs_credential(scope: str | None = None) -> Any:
 
 
 def _declared(find: Find, scope: str | None, within: str | None) -> Any:
-    """Return a dependency that says what it needs, for the table of routes in the docs."""
+    """Return a dependency that names its scope, for the table of routes in the docs."""
     find.needs_scope = scope  # type: ignore[attr-defined]
     find.needs_org = within  # type: ignore[attr-defined]
     return Depends(find)

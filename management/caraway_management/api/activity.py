@@ -33,7 +33,7 @@ async def list_activity(
     limit: Annotated[int, Query(ge=1, le=100, description="At most this many.")] = 20,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of the last page.")] = None,
 ) -> dict[str, Any]:
-    """List what was changed in the organization, or refused, the newest first."""
+    """List the changes in the organization, and the refused ones, the newest first."""
     after = paging.read_cursor(cursor)
     wanted: list[ColumnElement[bool]] = [
         column == value
@@ -60,7 +60,7 @@ async def list_activity(
         .limit(limit)
     )
     database = caller.services.database
-    # What this instance has answered is in the list.
+    # The list contains all changes that this instance has answered.
     await database.later.written()
     async with database.read() as session:
         found = (await session.scalars(query)).all()

@@ -58,7 +58,7 @@ class Application:
         self.state.tally = tally.Tally()
         inner = gates.RecordGate(JsonGate(self.routes), services)
         repeated = idempotency.IdempotencyGate(inner, services)
-        # The calls of tools are no requests of their own to the rates.
+        # Calls of tools do not count as requests of their own.
         called = gates.RequestIdGate(tally.TallyGate(repeated, self.state.tally))
         served = ServedRoutes(self._within(called), self.openapi)
         self._tools = McpGate(repeated, services, served)

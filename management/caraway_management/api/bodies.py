@@ -1,4 +1,4 @@
-"""What the bodies of requests have in common."""
+"""The base of the bodies of requests."""
 
 from pydantic import BaseModel, ConfigDict
 

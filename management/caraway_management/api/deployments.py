@@ -31,7 +31,7 @@ DeploymentId = Annotated[int, Path(alias="deploymentId", description="The id of 
 
 
 class NewDeployment(Body):
-    """What a deployment takes in place of the project's settings. Everything may be left out."""
+    """Settings of a deployment that replace those of the project. All are optional."""
 
     image: str | None = None
     image_tag: str | None = None

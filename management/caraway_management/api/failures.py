@@ -87,7 +87,7 @@ async def _failed(request: Request, exc: Exception) -> Response:
 
 
 def answer_failed(request: Request, exc: CarawayError) -> Response:
-    """Return the response of an error that is no refusal."""
+    """Return the response of an error that is not a refusal."""
     status = errors.status(exc)
     if status >= 500:
         logger.warning("request failed", extra={"path": request.url.path, "reason": str(exc)})
@@ -114,7 +114,7 @@ async def _invalid(request: Request, exc: Exception) -> Response:
         elif _message(problem) not in form:
             form.append(_message(problem))
     if fields and isinstance(exc.body, dict | list):
-        # What a body of another shape would have to be says nothing about this one.
+        # Problems of the other shapes say nothing about this body.
         form = []
     first = next((f"{name}: {texts[0]}" for name, texts in fields.items()), form[0] if form else "")
     return answer(request, RefusedError(400, first or "invalid request", fields=fields, form=form))

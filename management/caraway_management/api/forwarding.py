@@ -22,7 +22,7 @@ Ended = Callable[[int], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a request is passed to. The path is made of checked parts."""
+    """The target that a request is passed to. The path is made of checked parts."""
 
     runtime: Runtime
     method: str
@@ -41,7 +41,7 @@ class Forwarded(Response):
     """A response that a runtime gives. The request to it ends when the caller leaves."""
 
     def __init__(self, passthrough: Passthrough, org_id: int, target: Target, ended: Ended) -> None:
-        """Take what is called with the status before any of the response is sent."""
+        """Set the function that is called with the status before the response is sent."""
         super().__init__()
         self._passthrough = passthrough
         self._org_id = org_id

@@ -1,4 +1,4 @@
-"""What every request passes: an id, a limit of its body, and a record of refused changes."""
+"""The gates of every request: an id, a limit of its body, a record of refused changes."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIdGate:
-    """Gives each request an id, logs it, and answers errors that nothing else caught."""
+    """Gives each request an id, logs it, and answers errors that were not caught before."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -33,7 +33,7 @@ class ChangedMember(Body):
 
 
 class InvitationBody(Body):
-    """An invitation of somebody who may have no user yet."""
+    """An invitation of a person who may have no user yet."""
 
     email: str
     roles: list[str] = ["member"]  # noqa: RUF012
@@ -148,7 +148,7 @@ async def list_invitations(
 async def create_invitation(
     body: InvitationBody, caller: Annotated[Caller, needs("members:write")]
 ) -> dict[str, Any]:
-    """Invite somebody for seven days. The `value` is shown once, for you to hand on. Ours.
+    """Invite a person for seven days. The `value` is shown once, for you to hand on. Ours.
 
     If the installation has a mail server, `is_mailed` is true: the address gets a link to join.
     """

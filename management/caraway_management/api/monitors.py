@@ -56,7 +56,7 @@ class NewMonitor(Body):
 
 
 class ChangedMonitor(Body):
-    """What to change of a monitor. `targets` replaces all targets."""
+    """Changes of a monitor. `targets` replaces all targets."""
 
     name: _Name = ""
     template: Annotated[str, Field(max_length=64)] = ""

@@ -101,7 +101,7 @@ async def create_organization(
 async def get_organization(
     caller: Annotated[Caller, needs_in_path("apps:read")], response: Response
 ) -> dict[str, Any]:
-    """Return an organization, with the role of the caller and what it uses of its plan. Ours."""
+    """Return an organization, with the role of the caller and the usage of its plan. Ours."""
     now = caller.services.now()
     async with caller.services.database.read() as session:
         org = await session.get_one(Org, caller.org.id)

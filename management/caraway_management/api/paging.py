@@ -33,7 +33,7 @@ def read_cursor(cursor: str | None) -> int | None:
     """Return the id that a cursor stands for, or None at the start of a list.
 
     Raises:
-        RefusedError: it is no cursor.
+        RefusedError: it is not a cursor.
     """
     if cursor is None:
         return None

@@ -1,4 +1,4 @@
-"""What an installation offers: regions, clusters and images of the runtime."""
+"""The offer of an installation: regions, clusters and images of the runtime."""
 
 from typing import Annotated, Any, Literal
 

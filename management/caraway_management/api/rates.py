@@ -32,7 +32,7 @@ class _Sender:
 
 @dataclass(frozen=True, slots=True)
 class RateStanding:
-    """How a sender stands against the limit that it is nearest to."""
+    """The state of the limit that a sender is nearest to."""
 
     limit: int
     remaining: int

@@ -61,7 +61,7 @@ class NewReaction(Body):
 
 
 class ChangedReaction(Body):
-    """What to change of a reaction. `targets` replaces all targets."""
+    """Changes of a reaction. `targets` replaces all targets."""
 
     name: _Name = ""
     spec: ReactionSpec = Field(default_factory=ReactionSpec)

@@ -53,7 +53,7 @@ class RouteIndex:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = self._groups.get(_key(scope["path"])) if scope["type"] == "http" else None
-        # The whole router answers what no route has: 404, or a redirect without the last slash.
+        # The whole router answers unknown paths: 404, or a redirect without the last slash.
         await (self._router if found is None else found).app(scope, receive, send)
 
 

@@ -17,7 +17,7 @@ _CLEANED_AT_ONCE = 100
 
 
 def key(kind: str, *parts: str) -> str:
-    """Return the key of what is counted. It has a bounded length, and does not show the parts."""
+    """Return the key of a count. It has a bounded length, and does not show the parts."""
     text = "\0".join(parts)
     return f"{kind}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
@@ -76,7 +76,7 @@ async def _add(session: AsyncSession, now: datetime, key_: str) -> None:
 
 
 async def _clean(session: AsyncSession, now: datetime) -> None:
-    """Remove keys that nobody tried for long; those that others hold are left to them."""
+    """Remove keys without attempts for long; those that others hold are left to them."""
     old = await session.scalars(
         select(Attempts.key)
         .where(Attempts.since <= now - 2 * WINDOW)

@@ -121,7 +121,7 @@ async def authenticate(
     """
     client = await live_client(session, now, client_id)
     stored = client.secret_hash if client else None
-    # The comparison is made for every client, so that the time does not tell which exist.
+    # The comparison is made for every client, so that the time does not reveal which exist.
     is_right = values.matches(secret or "", stored or values.digest(""))
     if client is None or not is_right or (stored is not None and not secret):
         raise GrantError("invalid_client", "unknown client, or wrong secret", 401)

@@ -1,4 +1,4 @@
-"""What users grant to OAuth clients: authorization codes with PKCE, and refresh tokens."""
+"""Grants of users to OAuth clients: authorization codes with PKCE, and refresh tokens."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ _MOST_SCOPES = 50
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What a client asks a user for."""
+    """The grant that a client requests from a user."""
 
     client: OAuthClient
     redirect_uri: str
@@ -76,7 +76,7 @@ def check_request(
 
 
 def check_resource(parameters: Mapping[str, str], public_url: str) -> None:
-    """Check the resource that a token is asked for (RFC 8707): this service, or a part of it.
+    """Check the resource of a requested token (RFC 8707): this service, or a part of it.
 
     Raises:
         GrantError: it is another one.

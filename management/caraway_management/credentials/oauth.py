@@ -1,4 +1,4 @@
-"""What the token endpoint answers: tokens, or an error of RFC 6749."""
+"""The answers of the token endpoint: tokens, or an error of RFC 6749."""
 
 import secrets
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an installation sets for its credentials."""
+"""Settings of an installation for its credentials."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ class CredentialSettings:
     """The settings of an installation."""
 
     public_url: str = "http://127.0.0.1:8070"
-    """How users and clients reach the service: the issuer of its tokens."""
+    """The URL at which users and clients reach the service: the issuer of its tokens."""
 
     @property
     def is_secure(self) -> bool:

@@ -19,7 +19,7 @@ ALGORITHM = "ES256"
 LIFETIME = timedelta(hours=1)
 ROTATED_AFTER = timedelta(days=30)
 SKEW = timedelta(seconds=30)
-"""How far the clocks of two instances may differ."""
+"""The difference that the clocks of two instances may have."""
 _LONGEST = 8_192
 _PLACE = "signing key"
 _TYPE = "at+jwt"

@@ -1,4 +1,4 @@
-"""What a deployer does. It is handed what should be, and makes it so."""
+"""The protocol of deployers, which bring runtimes to a desired state."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class RuntimeKey:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What should run for a project."""
+    """The desired runtime of a project."""
 
     project_id: int
     org_id: int
@@ -36,7 +36,7 @@ class Wanted:
     """The snapshot of the project's config: image, replicas, resources; see `domain.configs`."""
     tags: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the manifest refers to as `${secrets:NAME}`."""
+    """The values that the manifest refers to as `${secrets:NAME}`."""
     api_keys: Sequence[RuntimeKey] = ()
     """Changed keys reach the runtime within 10 s, without a restart."""
     limits: Mapping[str, Any] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Deployer(Protocol):
         """
 
     async def observe(self, project_id: int, created: int | None = None) -> Observed:
-        """Return what is seen of the runtime of a project."""
+        """Return the observed state of the runtime of a project."""
 
     async def remove(self, project_id: int, created: int | None = None) -> None:
         """Remove the runtime of a project and its data."""
@@ -106,7 +106,7 @@ class Deployer(Protocol):
 
 
 class RejectedError(CarawayError):
-    """What is wanted can never run. The message is for the user: no secrets and no paths."""
+    """The desired runtime can never run. The message is for the user: no secrets, no paths."""
 
 
 class NoDeployer:

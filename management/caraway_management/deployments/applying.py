@@ -1,4 +1,4 @@
-"""Asks that the runtime of a project becomes what it should be, in the transaction of a change."""
+"""Requests that the runtime of a project is applied, in the transaction of a change."""
 
 from collections.abc import Iterable
 from datetime import datetime

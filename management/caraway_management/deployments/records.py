@@ -81,7 +81,7 @@ async def supersede(session: AsyncSession, now: datetime, project_id: int, reaso
 def judge(
     session: AsyncSession, now: datetime, project: Project, row: Deployment, seen: Observed
 ) -> Progress:
-    """Record what is seen of the runtime of a deployment; return its progress."""
+    """Record the observed state of the runtime of a deployment; return its progress."""
     before = progress_of(row)
     after = deployments.judge(before, row.id, seen, now)
     if after.status is Status.SUCCEEDED and before.status is not Status.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""Does what deployments cause: applies projects, looks at runtimes, records what it sees.
+"""Does the work of deployments: applies projects, observes runtimes, records their state.
 
 Each step can be begun again. A step writes how far it is only after its effect, and what it starts
 next is written in the same transaction.
@@ -40,7 +40,7 @@ class DeploymentWork:
         }
 
     async def apply(self, entry: Entry) -> Again | None:
-        """Make the runtime of a project what it should be now."""
+        """Bring the runtime of a project to its desired state."""
         project_id = entry.payload["project_id"]
         try:
             wanted = await self._begin(project_id)
@@ -65,7 +65,7 @@ class DeploymentWork:
         await self._services.deployer.remove(payload["project_id"], payload["created"])
 
     async def observe(self, entry: Entry) -> Again | None:
-        """Look at the runtime of a deployment, and record what it says about the deployment."""
+        """Observe the runtime of a deployment, and record the progress of the deployment."""
         services = self._services
         async with services.database.read() as session:
             row = await session.get(Deployment, entry.payload["deployment_id"])
@@ -135,7 +135,7 @@ async def _current(session: AsyncSession, project: Project) -> Deployment | None
     if row is None and project.deployed_id is not None:
         row = await session.get(Deployment, project.deployed_id)
     if row is None and project.paused_at is not None:
-        # What it began before the pause ends, whichever it was.
+        # The work that began before the pause ends.
         found = await records.list_deployments(session, project.id, None, 1, 0)
         row = found[0] if found else None
     return row

@@ -38,7 +38,7 @@ _QUANTITIES = ("cpu", "memory", "ephemeral-storage")
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the plan of an organization allows its projects."""
+    """The limits of an organization's plan for its projects."""
 
     limits: Limits
     has_image_tags: bool

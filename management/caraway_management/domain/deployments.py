@@ -1,4 +1,4 @@
-"""The states of deployments, and how they change by what is seen of the runtime."""
+"""The states of deployments, and how they follow the observed state of the runtime."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ _WATCHED_S = 15.0
 
 
 def mark(created_at: datetime) -> int:
-    """Return what tells a project from others that had its id: when it was created, in seconds."""
+    """Return the time of a project, which distinguishes it from others that had its id."""
     return int(created_at.timestamp())
 
 
@@ -64,7 +64,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is seen of a project's runtime."""
+    """The observed state of a project's runtime."""
 
     phase: Phase
     deployment_id: int | None = None
@@ -80,7 +80,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a deployment is."""
+    """The progress of a deployment."""
 
     status: Status
     problem: Problem | None = None
@@ -107,7 +107,7 @@ def supersede(progress: Progress, now: datetime) -> Progress:
 
 
 def judge(progress: Progress, id_: int, seen: Observed, now: datetime) -> Progress:
-    """Return the progress of the deployment `id_`, by what is seen of the runtime.
+    """Return the progress of the deployment `id_`, by the observed state of the runtime.
 
     A runtime of another deployment says nothing, and no deployment fails because of its age.
     """
@@ -124,7 +124,7 @@ def judge(progress: Progress, id_: int, seen: Observed, now: datetime) -> Progre
 
 
 def is_overdue(progress: Progress, now: datetime) -> bool:
-    """Return whether a deployment takes so long that what it needs is applied again."""
+    """Return whether a deployment takes so long that its objects are applied again."""
     return progress.started_at is not None and now - progress.started_at >= RECHECK_AFTER
 
 

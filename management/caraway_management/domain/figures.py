@@ -19,7 +19,7 @@ WINDOWS_S: Mapping[str, int] = {
 DEFAULT_WINDOW = "1h"
 MOST_POINTS = 100
 
-# What runtimes do not export; the names are those of the peer.
+# Figures that runtimes do not export; the names are those of the peer.
 _UNKNOWN_OF_POD = (
     "disk_read_bytes",
     "disk_read_operations",

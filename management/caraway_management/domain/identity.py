@@ -1,4 +1,4 @@
-"""Who sends a request, for which organization, and what both may do."""
+"""The sender of a request, its organization, and the scopes of both."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ class Organization:
 
 @dataclass(frozen=True, slots=True)
 class RoleInOrganization:
-    """An organization, and the role of a user in it; None if the user is no member."""
+    """An organization, and the role of a user in it; None if the user is not a member."""
 
     org: Organization
     role: Role | None
@@ -55,7 +55,7 @@ class Credential:
     is_administrator: bool = False
     """True if its owner administers the installation."""
     machine_role: Role = Role.OWNER
-    """What a machine may do in its organization; the role of a user is that of the member."""
+    """The role of a machine in its organization; the role of a user is that of the member."""
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     home: RoleInOrganization | None = None

@@ -9,7 +9,7 @@ from caraway_management.domain.plans import UNLIMITED, Limits, ResourceLimits
 
 
 def check_apps(limits: Limits, present: int) -> None:
-    """Check that an organization with so many projects may have another one.
+    """Check that an organization with a number of projects may have another one.
 
     Raises:
         RefusedError: its plan allows no more.

@@ -15,9 +15,9 @@ EVERY_S = 60
 STALE_S = 180
 """A project whose last sample is older is not judged."""
 BASELINE_S = 90
-"""How long before the window the sample may be that counters are compared with."""
+"""The age before the window that the sample for comparing counters may have."""
 _CALM_S = 60
-"""How long the condition of a firing monitor must not hold until it resolves: two judgements."""
+"""Time without the condition after which a firing monitor resolves: two judgements."""
 _QUANTILE = 0.99
 _COUNTED: Mapping[str, str] = {
     "query_failures": samples.QUERY_FAILURES,
@@ -46,7 +46,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What a monitor gives notice of."""
+    """The event that a monitor gives notice of."""
 
     FIRED = "monitor.fired"
     RESOLVED = "monitor.resolved"
@@ -82,7 +82,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judgement says."""
+    """The result of a judgement."""
 
     standing: Standing
     measured: Measured
@@ -92,7 +92,7 @@ class Verdict:
 def judge(standing: Standing, spec: Spec, measured: Measured, now: datetime) -> Verdict:
     """Return the next state of a monitor. Without a value it neither fires nor resolves."""
     if measured.value is None:
-        # How long the condition has held, or has not, is not known any more.
+        # The time for which the condition has held, or has not, is unknown now.
         if standing.state is State.PENDING:
             standing = Standing(State.OK, now)
         return Verdict(replace(standing, calm_since=None), measured)

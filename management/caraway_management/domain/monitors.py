@@ -26,7 +26,7 @@ WINDOWS_S: Mapping[str, int] = {"1m": 60, "5m": 300, "15m": 900, "30m": 1_800, "
 
 
 class Of(StrEnum):
-    """What a monitor is on."""
+    """The subject of a monitor."""
 
     PROJECT = "project"
     CLUSTER = "cluster"
@@ -143,7 +143,7 @@ def find_template(name: str, of: Of) -> Template:
 def read_spec(
     template: Template, name: str, values: Mapping[str, Any], base: Spec | None = None
 ) -> Spec:
-    """Return the condition that a request gives; what it leaves out is as in `base`.
+    """Return the condition of a request; omitted fields are those of `base`.
 
     Raises:
         RefusedError: a value does not fit the template.
@@ -192,7 +192,7 @@ def _check_spec(template: Template, name: str, spec: Spec) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """What the installation can send by."""
+    """The channels that the installation can send by."""
 
     has_email: bool = False
     has_slack: bool = False

@@ -43,7 +43,7 @@ class Cluster:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    """The labels of its nodes, beside those of its region."""
+    """The labels of its nodes, in addition to those of its region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What an installation offers its projects."""
+    """The places and images that an installation offers its projects."""
 
     regions: tuple[Region, ...] = (
         Region("local", "local", "local", "This installation", "", True),

@@ -1,4 +1,4 @@
-"""Rules for what users say about a project: tags, description, branch."""
+"""Rules for the texts of a project: tags, description, branch."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ MOST_TAGS = 50
 MOST_DESCRIPTION = 1_000
 _TAG_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}")
 _MOST_TAG_VALUE = 255
-# What `git check-ref-format` refuses.
+# The rules of `git check-ref-format`.
 _BRANCH = re.compile(
     r"(?!-)(?!.*(\.\.|//|@\{|\.lock(/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]+"
 )

@@ -27,7 +27,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "task_history_slow": frozenset({"tasks", "thresholdMs"}),
     **watching.FIELDS,
 }
-"""The fields of a spec that each kind takes, beside those of all kinds."""
+"""The fields of a spec that each kind takes, in addition to those of all kinds."""
 _COMMON = frozenset({"severity", "includeDetails"})
 
 

@@ -44,7 +44,7 @@ def check_root(text: str) -> str:
     """Return the folder of the manifest in a repository; '' is the top.
 
     Raises:
-        RefusedError: it leaves the repository, or is no path.
+        RefusedError: it leaves the repository, or is not a path.
     """
     path = text.strip("/") if text not in (".", "./") else ""
     if path and (len(path) > 255 or not _FOLDER.fullmatch(path) or _climbs(path)):

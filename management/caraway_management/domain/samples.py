@@ -1,4 +1,4 @@
-"""Samples of a project's metrics: what is kept of the metrics pages of its runtime.
+"""Samples of a project's metrics, from the metrics pages of its runtime.
 
 The sampler writes one row of `metric_samples` per project about every 30 s, with the values of
 `combine`. Monitors, the metrics route and reports read them by these names. A value that the
@@ -42,7 +42,7 @@ LLM_FAILURES = "llm_failures"
 ROWS_INGESTED = "rows_ingested"
 """Counters; they begin again at 0 when the runtime starts."""
 QUERY_DURATIONS = "query_durations"
-"""The histogram of durations: statements of at most so many milliseconds, by that number."""
+"""The histogram of durations: the number of statements up to each bound, in milliseconds."""
 REFRESH_ERRORS = "refresh_errors"
 """A counter per dataset."""
 DATASETS = "datasets"

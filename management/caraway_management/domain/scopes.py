@@ -1,4 +1,4 @@
-"""Scopes of credentials, the roles of members, and what each allows.
+"""Scopes of credentials, the roles of members, and their rights.
 
 A scope is `<resource>:<verb>`. `write` implies `read`, and `delete` implies both. A request needs
 one scope: the credential must have it, and so must the role of its owner in the organization.

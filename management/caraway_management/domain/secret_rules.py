@@ -1,4 +1,4 @@
-"""Rules for secrets: how many, how long, and what is shown of them."""
+"""Rules for secrets: their number, their length, and the part that is shown."""
 
 from caraway_management.domain import refusals
 
@@ -33,7 +33,7 @@ def check_value(value: str) -> str:
 
 
 def check_room(number: int, sealed_bytes: int) -> None:
-    """Check that an organization or a project may have so many secrets.
+    """Check that an organization or a project may have this number of secrets.
 
     Raises:
         RefusedError: there are too many, or they are too large together.

@@ -14,7 +14,7 @@ KINDS = (ROW_MATCH, QUERY)
 MOST_ROWS = 100
 """Rows that a query returns at most; more are not counted."""
 MARK = "caraway:reactions"
-"""Statements of this service have it in a comment: they are no events of reactions."""
+"""Statements of this service have it in a comment: they are not events of reactions."""
 LATE = "the other queries of the project took too long; make them do less"
 MOST_SLOW = 10
 """Rounds in a row in which a query may be too slow, before its reaction is suspended."""

@@ -9,7 +9,7 @@ from caraway_core.errors import UnavailableError
 
 
 class StatementRefusedError(UnavailableError):
-    """A runtime refused a statement for what is in it; `text` is what the runtime says."""
+    """A runtime refused a statement for its content; `text` is the reason that it gives."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"the runtime answered {status}")

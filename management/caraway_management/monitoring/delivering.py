@@ -25,7 +25,7 @@ WAITS_S = (60, 600, 3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A target with what is needed to send to it."""
+    """A target with its secrets and its recipients."""
 
     values: Mapping[str, Any]
     token: str | None = None

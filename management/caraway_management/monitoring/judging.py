@@ -38,7 +38,7 @@ class Judged:
 
     @property
     def is_changed(self) -> bool:
-        """True if the verdict changes what is stored."""
+        """True if the verdict changes the stored state."""
         monitor, standing = self.monitor, self.verdict.standing
         return (
             standing_of(monitor) != standing

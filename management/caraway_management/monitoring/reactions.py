@@ -132,7 +132,7 @@ async def update_reaction(
     if "spec" in given:
         spec = reactions.read_spec(reaction.kind, {**spec, **given["spec"]})
     if is_enabled and not reaction.is_enabled:
-        # What happened while it was disabled does not count.
+        # Events while it was disabled do not count.
         reaction.cursor = reactions.first_cursor(now)
     if spec != reaction.spec or is_enabled != reaction.is_enabled:
         reaction.state, reaction.since, reaction.calm_since = State.OK, None, None

@@ -19,7 +19,7 @@ from caraway_management.store.tables import Monitor, Project
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What monitors are on: a project, or a cluster for an organization."""
+    """The subjects of monitors: a project, or a cluster for an organization."""
 
     org_id: int
     project_id: int = 0

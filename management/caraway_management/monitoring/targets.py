@@ -35,7 +35,7 @@ class TargetKeeper:
     async def keep(
         self, owner: str, given: Mapping[str, Any], present: Mapping[str, Any] | None = None
     ) -> KeptTargets:
-        """Return what is stored for the targets of a request; `owner` is the id of the monitor.
+        """Return the stored form of the targets of a request; `owner` is the id of the monitor.
 
         A token that the request leaves out stays as long as the URL does: it is not sent to a
         URL that it was not given for.

@@ -29,7 +29,7 @@ _MOST_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long queries may take: one, those of a project, and all."""
+    """Time limits of queries: of one, of those of a project, and of all."""
 
     query_s: float = 5.0
     project_s: float = 15.0
@@ -75,7 +75,7 @@ class RowJudge:
     async def _measure_all(
         self, client: httpx.AsyncClient, project: Project, waiting: Sequence[Reaction]
     ) -> Mapping[str, Measured]:
-        """Run the queries of a project; return what they say, by the ids of the reactions."""
+        """Run the queries of a project; return their results, by the ids of the reactions."""
         async with self._services.database.read() as session:
             keys = await api_keys.read(session, self._services.sealer, project.id)
         key = keys.get(api_keys.OF_SERVICE)
@@ -118,7 +118,7 @@ class RowJudge:
             return await asking.ask(client, project.endpoint or "", key, sql, _MOST_BYTES)
 
     async def _answers(self, client: httpx.AsyncClient, project: Project, key: str) -> bool:
-        """Return whether a runtime answers at all: otherwise it is no fault of the query."""
+        """Return whether a runtime answers at all: otherwise it is not a fault of the query."""
         try:
             await self._ask(client, project, key, rules.PROBE)
         except (TimeoutError, UnavailableError):

@@ -15,7 +15,7 @@ _WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What happened, to a project or to a cluster."""
+    """An event of a project or of a cluster."""
 
     id: str
     """The same for all targets and repetitions."""
@@ -25,9 +25,9 @@ class Notice:
     name: str
     """The name of the monitor or reaction."""
     subject: str
-    """What it is on, such as `project 'sales'`."""
+    """The subject, such as `project 'sales'`."""
     summary: str
-    """What happened, in a sentence."""
+    """The event, in a sentence."""
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:

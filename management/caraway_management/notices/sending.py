@@ -22,7 +22,7 @@ class NoticeError(CarawayError):
 
 
 class Outcome(Enum):
-    """What a target says for good."""
+    """The final answer of a target."""
 
     TAKEN = auto()
     GONE = auto()
@@ -92,7 +92,7 @@ def _headers(token: str | None) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
         "user-agent": _USER_AGENT,
-        # What is read is bounded, and not decompressed.
+        # The answer is bounded, and not decompressed.
         "accept-encoding": "identity",
     }
     return headers | ({"authorization": f"Bearer {token}"} if token else {})

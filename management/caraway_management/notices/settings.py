@@ -1,4 +1,4 @@
-"""How an installation sends notices."""
+"""Settings of an installation for sending notices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class MailServer:
 
 @dataclass(frozen=True, slots=True)
 class NoticeSettings:
-    """What notices are sent by."""
+    """The channels for sending notices."""
 
     mail: MailServer | None = None
     slack_token: str | None = field(default=None, repr=False)
@@ -42,7 +42,7 @@ class NoticeSettings:
 
     @property
     def channels(self) -> Channels:
-        """What monitors of this installation may use."""
+        """The channels that monitors of this installation may use."""
         return Channels(self.mail is not None, self.slack_token is not None, self.outside)
 
 

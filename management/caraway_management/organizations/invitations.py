@@ -28,7 +28,7 @@ class NewInvitation:
 async def make(
     session: AsyncSession, now: datetime, access: Access, email: str, role: Role
 ) -> NewInvitation:
-    """Invite somebody. The value is for the sender to hand on.
+    """Invite a person. The value is for the sender to hand on.
 
     Raises:
         RefusedError: the caller may not give the role, the address is wrong or has an open

@@ -23,7 +23,7 @@ _AGAIN_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class InvitationLetter:
-    """The message that invites somebody."""
+    """The message of an invitation."""
 
     id: str
     at: datetime

@@ -134,7 +134,7 @@ class _Response:
 
 
 def _text(value: bytes) -> str:
-    """Return what is encoded as UTF-8 to the same bytes, where there is such a text."""
+    """Return the text whose UTF-8 encoding is the same bytes, if there is one."""
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What an instance keeps for passing queries to runtimes."""
+"""The state of an instance for passing queries to runtimes."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _ACTIVE = ("pending", "running")
 
 
 class Passthrough:
-    """The connections to runtimes, and what each organization has under way in them."""
+    """The connections to runtimes, and the running requests of each organization."""
 
     def __init__(self, runtimes: Runtimes | None = None) -> None:
         self.runtimes = runtimes or Runtimes()

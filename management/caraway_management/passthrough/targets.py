@@ -35,7 +35,7 @@ _FOUND = Lookup(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A runtime, and what its project may do."""
+    """A runtime, and the limits of its project."""
 
     runtime: Runtime
     project: str

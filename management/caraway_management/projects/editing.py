@@ -20,7 +20,7 @@ from caraway_management.store.tables import Project
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The organization in which a project changes, what its plan allows, and what there is."""
+    """The organization in which a project changes, with its plan, its platform and the time."""
 
     org: Organization
     allowance: Allowance

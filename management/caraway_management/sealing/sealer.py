@@ -21,7 +21,7 @@ _NONCE_BYTES = 12
 
 
 class SealedError(CarawayError):
-    """A sealed value cannot be opened: its key is missing, or it is not what was sealed."""
+    """A sealed value cannot be opened: its key is missing, or the value was changed."""
 
 
 class Sealer:
@@ -49,7 +49,7 @@ class Sealer:
         return f"{_FORMAT}.{row.id}.{_text(sealed)}"
 
     async def open(self, session: AsyncSession, sealed: str, place: str = "") -> str:
-        """Return what was sealed for a place.
+        """Return the value that was sealed for a place.
 
         Raises:
             SealedError: it was sealed for another place, was changed, or its key is missing.

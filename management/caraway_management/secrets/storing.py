@@ -16,7 +16,7 @@ from caraway_management.store.tables.sealed import OF_ORGANIZATION
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What secrets belong to: a project, or the organization itself."""
+    """The owner of secrets: a project, or the organization itself."""
 
     org_id: int
     project_id: int = OF_ORGANIZATION

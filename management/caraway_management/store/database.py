@@ -85,7 +85,7 @@ class Database:
                 connect_args={"timeout": _WAIT_S, "command_timeout": 60},
             )
             _ping_idle(self._writer)
-            # Each statement sees what is committed when it begins, in a transaction or not.
+            # Each statement sees all commits before its begin, in a transaction or not.
             self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
         self._lookups = LookupRunner(self._reader)
         self._unused: list[AsyncSession] = []

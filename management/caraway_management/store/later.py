@@ -76,7 +76,7 @@ class LaterWrites:
         self.add(write_once)
 
     async def written(self, within_s: float = _SEEN_S) -> None:
-        """Wait until what was added so far is written, or until the time is over."""
+        """Wait until all added work is written, or until the time is over."""
         last = self._added
         if self._done < last:
             self._hurry.set()

@@ -31,7 +31,7 @@ _STEPS = 10_000
 the statement goes on."""
 _BEGUN_AGAIN = frozenset({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY})
 _SETTINGS = (
-    # With FULL, what is committed survives a power failure.
+    # With FULL, commits survive a power failure.
     ("journal_mode", "WAL"),
     ("synchronous", "FULL"),
     ("foreign_keys", "ON"),
@@ -66,8 +66,8 @@ class _Connection(sqlite3.Connection):
         try:
             result: _Result = await_only(asyncio.wrap_future(running))
         except asyncio.CancelledError:
-            # Nothing else may use the connection before the thread has left it. An interrupt before
-            # the statement has begun does nothing.
+            # No other code may use the connection before the thread has left it. An interrupt
+            # before the statement has begun does nothing.
             while not running.done():
                 self.interrupt()
                 wait([running], _INTERRUPTED_S)

@@ -30,7 +30,7 @@ class ActivityRoutes(Operations[Document, Text, Content, Nothing]):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Document:
-        """List what was changed in the organization, or refused, the newest first."""
+        """List the changes in the organization, and the refused ones, the newest first."""
         return self._object(
             Call(
                 "GET",

@@ -19,7 +19,10 @@ class DeviceSignInRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("POST", "/v1/device-sign-ins", has_key=False))
 
     def get_device_sign_in(self, user_code: str) -> Document:
-        """Return a sign-in that waits: where it comes from, so that its user can tell. Ours."""
+        """Return a sign-in that waits, with its origin, so that its user can recognize it.
+
+        Ours.
+        """
         return self._object(Call("GET", f"/v1/device-sign-ins/{part(user_code)}"))
 
     def approve_device_sign_in(self, user_code: str) -> Document:

@@ -70,7 +70,7 @@ class MembersRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def create_invitation(self, *, email: str, roles: Sequence[str] | None = None) -> Document:
-        """Invite somebody for seven days. The `value` is shown once, for you to hand on. Ours.
+        """Invite a person for seven days. The `value` is shown once, for you to hand on. Ours.
 
         If the installation has a mail server, `is_mailed` is true: the address gets a link to
         join.

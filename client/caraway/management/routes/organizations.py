@@ -26,10 +26,7 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("POST", "/v1/orgs", body={"name": name}))
 
     def get_organization(self, org_id: int) -> Document:
-        """Return an organization, with the role of the caller and what it uses of its plan.
-
-        Ours.
-        """
+        """Return an organization, with the role of the caller and the usage of its plan. Ours."""
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}"))
 
     def update_organization(

@@ -58,7 +58,7 @@ class UsersRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def get_whoami(self) -> Document:
-        """Return the credential of the request, and what it may do. Ours.
+        """Return the credential of the request with its scopes. Ours.
 
         `org` is the only organization that it acts for, or null.
         """

@@ -28,7 +28,7 @@ class Visitor:
     caller: Caller
     user_id: int
     csrf: str
-    """What the forms of the page send back."""
+    """The value that the forms of the page send back."""
 
 
 async def find_visitor(request: Request, services: Services) -> Visitor | None:
@@ -53,7 +53,7 @@ async def decided(request: Request, services: Services) -> tuple[Visitor, dict[s
     """Return the signed-in user who sends a form, and its fields.
 
     Raises:
-        RefusedError: nobody is signed in, or the form is not one of ours.
+        RefusedError: no user is signed in, or the form is not one of ours.
     """
     check_same_site(request)
     fields = await read_form(request)
@@ -70,7 +70,7 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form.
 
     Raises:
-        RefusedError: the body is no form.
+        RefusedError: the body is not a form.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:

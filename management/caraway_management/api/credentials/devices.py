@@ -59,7 +59,7 @@ async def create_device_sign_in(request: Request, services: GivenServices) -> Re
 async def get_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
 ) -> dict[str, Any]:
-    """Return a sign-in that waits: where it comes from, so that its user can tell. Ours."""
+    """Return a sign-in that waits, with its origin, so that its user can recognize it. Ours."""
     return _shown(await _look(caller, userCode))
 
 

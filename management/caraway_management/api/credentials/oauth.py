@@ -80,7 +80,7 @@ async def list_signing_keys(services: GivenServices) -> dict[str, Any]:
 
 
 class RegistrationBody(BaseModel):
-    """What RFC 7591 calls client metadata; what is not known is ignored, as it says."""
+    """The client metadata of RFC 7591; unknown members are ignored, as it says."""
 
     model_config = ConfigDict(extra="ignore")
 

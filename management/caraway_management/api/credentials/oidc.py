@@ -37,7 +37,7 @@ async def begin_oidc_sign_in(
     try:
         return await _begin(request, services, grants.check_return(return_to), link)
     except RefusedError as exc:
-        # The place is checked, unless it is what is refused.
+        # The place is checked, unless the refusal is about it.
         back = "/" if "return_to" in exc.fields else return_to
         return _failed(request, exc, back)
 
@@ -63,7 +63,7 @@ async def _begin(request: Request, services: Services, return_to: str, link: boo
             )
         )
     response = RedirectResponse(begun.url, 303, {"cache-control": "no-store"})
-    # Only the browser that began may finish: nobody can sign another one in.
+    # Only the browser that began may finish, so that a link cannot sign another browser in.
     response.set_cookie(
         _COOKIE,
         begun.state,

@@ -33,7 +33,7 @@ async def list_ways(services: GivenServices) -> dict[str, bool]:
 
 @router.post("/sign-in")
 async def sign_in(request: Request, services: GivenServices) -> Response:
-    """Sign in, and go back to the page that asked for it."""
+    """Sign in, and go back to the page that requires it."""
     signing_in.check_same_site(request)
     fields = await browser.read_form(request)
     return_to = grants.check_return(fields.get("return_to", "/"))

@@ -1,4 +1,4 @@
-"""What all ways to sign in on the web page end with: a new session and its cookie."""
+"""Ends each way to sign in on the web page: a new session and its cookie."""
 
 import logging
 from urllib.parse import urlsplit

@@ -26,7 +26,7 @@ class PasswordBody(BaseModel):
 
 @router.get("")
 async def get_whoami(caller: Annotated[Caller, needs_credential()]) -> dict[str, Any]:
-    """Return the credential of the request, and what it may do. Ours.
+    """Return the credential of the request with its scopes. Ours.
 
     `org` is the only organization that it acts for, or null.
     """

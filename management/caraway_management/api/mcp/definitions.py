@@ -48,7 +48,7 @@ class RouteTool:
     in_headers: Mapping[str, str]
     has_body: bool
     is_body_whole: bool
-    """True if the body is one argument, because it is no object."""
+    """True if the body is one argument, because it is not an object."""
 
     @property
     def is_read_only(self) -> bool:

@@ -84,7 +84,7 @@ class McpGate:
 
 
 class ServedRoutes:
-    """What the endpoint needs of the application, and the web pages that may ask."""
+    """The parts of the application that the endpoint uses, and the allowed origins."""
 
     def __init__(
         self,

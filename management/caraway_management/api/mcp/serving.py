@@ -69,7 +69,7 @@ class _Calls:
         transport = httpx.ASGITransport(
             self._app, client=(peer.host, peer.port) if peer else ("", 0)
         )
-        # Whatever the arguments are: the route says what is wrong with them.
+        # The arguments may be anything: the route reports their problems.
         headers = {name: value.encode() for name, value in call.headers.items()} | {
             "authorization": request.headers.get("authorization", "").encode("latin-1"),
             "x-request-id": getattr(request.state, "request_id", "").encode(),
@@ -86,7 +86,7 @@ class _Calls:
 
 
 def _result(status: int, body: Any) -> types.CallToolResult:
-    """Return the result of a call: what its route answers."""
+    """Return the result of a call: the answer of its route."""
     result = {"status": status, "body": body}
     text = types.TextContent(type="text", text=json.dumps(result))
     return types.CallToolResult(content=[text], structured_content=result, is_error=status >= 400)

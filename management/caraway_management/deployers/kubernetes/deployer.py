@@ -48,7 +48,7 @@ class KubernetesDeployer:
         self._watcher = ObjectWatcher(kube, CLUSTER, None, self._selector, self._clusters)
 
     async def apply(self, wanted: Wanted) -> None:
-        """Apply the namespace of a project, and what is in it.
+        """Apply the namespace of a project with its objects.
 
         Raises:
             RejectedError: the namespace is somebody else's, or Kubernetes refuses an object.

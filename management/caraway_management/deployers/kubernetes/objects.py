@@ -1,4 +1,4 @@
-"""The objects of a project in Kubernetes, as values: a namespace of its own, and what is in it."""
+"""The objects of a project in Kubernetes, as values: its own namespace with its content."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ def labels(wanted: Wanted, installation: str) -> dict[str, str]:
 
 
 def contents(wanted: Wanted, installation: str) -> list[Object]:
-    """Return what is in the namespace besides the cluster, which refers to it."""
+    """Return the objects of the namespace besides the cluster, which refers to them."""
     keys = {f"key-{key.number}": key.value for key in wanted.api_keys}
     made = partial(_made, wanted, installation)
     return [

@@ -45,7 +45,7 @@ _LONGEST = 500
 
 
 def observe(cluster: Object, pods: Sequence[Object], largest: Mapping[str, float]) -> Observed:
-    """Return what is seen of a cluster and its pods.
+    """Return the observed state of a cluster and its pods.
 
     `largest` is the most CPU and memory that any node has; without entries nothing is compared.
     """

@@ -177,7 +177,7 @@ class LocalDeployer:
         return await asyncio.Future()
 
     async def step(self) -> None:
-        """Look at every process once, and do what is next."""
+        """Look at every process once, and do the next step."""
         await asyncio.gather(*(self._step(id_) for id_ in list(self._runtimes)))
 
     async def _step(self, id_: int) -> None:

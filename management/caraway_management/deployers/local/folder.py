@@ -1,4 +1,4 @@
-"""The folder of a project: what should run, what it reads, and the lock of what runs."""
+"""The folder of a project: its plan, the files of its runtime, and the lock of the process."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ _LOG_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What should run in a folder. It is kept, so that it runs again after a restart."""
+    """The runtime that should run in a folder. It is kept, so that it runs after a restart."""
 
     project_id: int
     deployment_id: int
@@ -119,7 +119,7 @@ class ProjectFolder:
         return lock
 
     def is_locked(self) -> bool:
-        """Return whether a runtime, or what it has started, still runs."""
+        """Return whether a runtime, or a process that it has started, still runs."""
         if not self.path.is_dir():
             return False
         lock = self.try_lock()

@@ -19,7 +19,8 @@ def effective(wanted: Wanted, folder: Path, *, allows_files: bool) -> str:
     """Return the text of the manifest with the API keys and the secrets of the project.
 
     Raises:
-        RejectedError: it is no manifest, or refers to files of this machine that it may not read.
+        RejectedError: it is not a manifest, or refers to files of this machine that it may not
+            read.
     """
     try:
         content = yaml.safe_load(wanted.manifest)

@@ -24,7 +24,7 @@ _PASSED = frozenset(
         "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "COVERAGE_PROCESS_START",
     }
 )  # fmt: skip
-"""What runtimes get of the environment of the service. It may hold secrets of its own."""
+"""The variables of the service that runtimes get. It may have secrets of its own in others."""
 
 
 def start(
@@ -52,7 +52,7 @@ def start(
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     environment = _environment(folder.path, os.environ, keeps_environment=keeps_environment)
-    # Not `subprocess`, which ends or waits for what it started: runtimes outlive this process.
+    # Not `subprocess`, which ends or waits for its children: runtimes outlive this process.
     return os.posix_spawn(
         sys.executable, launched, environment, file_actions=actions,
         setsigmask=(), setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGPIPE),
@@ -98,7 +98,7 @@ def exists(pid: int) -> bool:
 
 
 def free_ports(taken: frozenset[int], number: int = 3) -> tuple[int, ...]:
-    """Return ports that nobody listens at, and that no other project has."""
+    """Return free ports that no other project has."""
     found: list[int] = []
     with contextlib.ExitStack() as stack:
         while len(found) < number:
@@ -111,7 +111,7 @@ def free_ports(taken: frozenset[int], number: int = 3) -> tuple[int, ...]:
 
 
 def are_free(ports: tuple[int, ...]) -> bool:
-    """Return whether nobody listens at the ports."""
+    """Return whether the ports are free."""
     for port in ports:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

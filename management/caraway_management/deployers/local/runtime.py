@@ -1,4 +1,4 @@
-"""Brings the runtime of one project to what its plan says, step by step."""
+"""Brings the runtime of one project to the state of its plan, step by step."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What Alembic runs; the connection is that of `upgrade`."""
+"""The module that Alembic runs; the connection is that of `upgrade`."""
 
 from alembic import context
 

@@ -26,7 +26,7 @@ class User(Base):
 
 
 class Identity(Base):
-    """What an OIDC issuer calls a user."""
+    """The identity of a user at an OIDC issuer."""
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
@@ -98,7 +98,7 @@ class SigningKey(Base):
     sealed_private_key: Mapped[str]
     created_at: Mapped[datetime]
     retired_at: Mapped[datetime | None]
-    """It signs nothing from then on; what it signed is valid until it expires."""
+    """It signs nothing from then on; its signatures are valid until they expire."""
 
 
 class PortalSession(Base):
@@ -164,11 +164,11 @@ class AuthorizationCode(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     token_id: Mapped[int | None]
-    """What it was redeemed for, which ends when the code is sent again."""
+    """The grant that it was redeemed for, which ends when the code is sent again."""
 
 
 class Attempts(Base):
-    """The attempts of somebody at something since a moment."""
+    """Counts attempts, such as wrong passwords of a user, since a moment."""
 
     __tablename__ = "attempts"
     __table_args__ = (Index(None, "since"),)

@@ -1,4 +1,4 @@
-"""What all tables have in common."""
+"""The base of all tables."""
 
 from datetime import datetime
 from typing import Any

@@ -9,7 +9,7 @@ from caraway_management.store.tables.base import Base, JsonObject
 
 
 class Deployment(Base):
-    """A deployment: what is to run, and how far it is."""
+    """A deployment: the runtime to run, and the progress."""
 
     __tablename__ = "deployments"
     __table_args__ = (Index(None, "project_id", "id"), Index(None, "status", "id"))

@@ -9,7 +9,7 @@ from caraway_management.store.tables.base import Base, JsonObject
 
 
 class Monitor(Base):
-    """A condition on the metrics of a project or of a cluster, and whom it tells."""
+    """A condition on the metrics of a project or of a cluster, and the targets of its notices."""
 
     __tablename__ = "monitors"
     __table_args__ = (UniqueConstraint("org_id", "project_id", "cluster_name", "name_key"),)
@@ -55,7 +55,7 @@ class Reaction(Base):
     targets: Mapped[JsonObject]
     is_enabled: Mapped[bool] = mapped_column(default=True)
     cursor: Mapped[str | None]
-    """How far its events are handled."""
+    """The position up to which its events are handled."""
     state: Mapped[str] = mapped_column(default="ok")
     """As that of a monitor, if it reacts to rows; otherwise always `ok`."""
     since: Mapped[datetime | None]
@@ -69,7 +69,7 @@ class Reaction(Base):
 
 
 class MetricSample(Base):
-    """What the metrics of a project's runtime said at a moment."""
+    """The metrics of a project's runtime at a moment."""
 
     __tablename__ = "metric_samples"
     __table_args__ = (Index(None, "project_id", "at"), Index(None, "at"))

@@ -30,7 +30,7 @@ class Project(Base):
     manifest: Mapped[str | None]
     """The YAML text, as it was written."""
     config: Mapped[JsonObject]
-    """What a deployment takes: image, replicas, resources and the like; see `domain.configs`."""
+    """Settings of a deployment: image, replicas, resources and the like; see `domain.configs`."""
     repository: Mapped[JsonObject | None]
     forked_from: Mapped[int | None]
     deployed_id: Mapped[int | None]

@@ -1,4 +1,4 @@
-"""What is kept sealed by data keys: secrets, and the API keys of projects."""
+"""Values that data keys seal: secrets, and the API keys of projects."""
 
 from datetime import datetime
 

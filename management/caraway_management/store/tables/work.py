@@ -1,4 +1,4 @@
-"""What the service has done and has still to do."""
+"""The log of changes, and the work that is still to do."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from caraway_management.store.tables.base import Base, JsonObject
 
 
 class Activity(Base):
-    """A change that succeeded or was refused, and who asked for it."""
+    """A change that succeeded or was refused, and its sender."""
 
     __tablename__ = "activity"
     # Each filter of the list has an index that is also in its order.
@@ -57,9 +57,9 @@ class OutboxEntry(Base):
     created_at: Mapped[datetime]
     next_at: Mapped[datetime]
     attempts: Mapped[int] = mapped_column(default=0)
-    """How often a worker has begun it."""
+    """The number of times that a worker has begun it."""
     failures: Mapped[int] = mapped_column(default=0)
-    """How often it failed in a row."""
+    """The number of failures in a row."""
     owner: Mapped[str | None]
     owned_until: Mapped[datetime | None]
     problem: Mapped[str | None]
