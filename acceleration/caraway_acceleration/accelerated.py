@@ -29,9 +29,9 @@ from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration
-from caraway_core.manifest.change_rules import WITHOUT_COLUMNS
 from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.embedding import mark_of
@@ -86,7 +86,7 @@ class Accelerated:
         self._params: Mapping[str, str] | None = None
         self._registry: schema_registries.Registry | None = None
         self.columns: LearnedColumns | None = None
-        if dataset.connector in WITHOUT_COLUMNS and not dataset.columns:
+        if registry.connector(dataset.connector).is_only_followed and not dataset.columns:
             self.columns = LearnedColumns(current)
         known = self.columns.known if self.columns is not None else lambda: None
         self._change_source = partial(surroundings.change_source, dataset, known)

@@ -20,6 +20,7 @@ import pytest
 from caraway_core.errors import DatasetError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
+from caraway_core.loading.declarations import Connector
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
@@ -277,6 +278,18 @@ async def test_rows_are_written_where_the_source_says_so(
     except QueryError:
         can_write = False
     assert can_write == source.capabilities.writes
+
+
+def test_its_declaration_says_which_modes_and_params_it_has(
+    kind: Kind, source: Source, connector: str, name: str
+) -> None:
+    request = kind.write(LARGE, name)
+    declared = getattr(source, "declaration", None) or registry.connector(connector)
+    assert isinstance(declared, Connector)
+    assert declared.has_changes == source.capabilities.changes
+    assert declared.is_only_followed != source.capabilities.scan
+    assert all(map(declared.has_param, request.params))
+    assert declared.params is not None and declared.poll_s > 0
 
 
 def test_changes_have_a_reader_where_the_source_says_so(connector: str, source: Source) -> None:

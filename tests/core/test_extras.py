@@ -8,6 +8,7 @@ from importlib import metadata
 
 import pytest
 
+from caraway_core.loading.declarations import Declaration
 from caraway_core.loading.registry import extra_of
 from tests.kit.extras import EXTRAS, FOR_DEVELOPERS, absent_modules, brought
 
@@ -37,16 +38,27 @@ for each in wanted:
         failed.append(f"{each} needs {exc.name}")
 print(json.dumps(failed))
 """
-OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.loading.registry"]
+LIGHT = """
+import importlib, json, sys
+
+for each in sys.argv[1:]:
+    importlib.import_module(each)
+roots = {each.partition(".")[0] for each in sys.modules}
+known = {*sys.stdlib_module_names, "caraway_ai", "caraway_core", "caraway_plugins"}
+print(json.dumps([each for each in sorted(roots - known) if not each.startswith("_")]))
+"""
+OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.registry"]
 
 
 def entry_points() -> Iterator[tuple[str, str]]:
-    """Yield the extra and the target of each."""
+    """Yield the extra and the target of each, and that of what it declares."""
     for each in metadata.distribution("caraway").entry_points:
         if each.group == "sqlalchemy.dialects":
             yield "sqlalchemy", each.value
         elif each.group != "console_scripts":
             yield extra_of(each), each.value.partition(" [")[0]
+            if isinstance(declared := each.load(), Declaration) and declared.target:
+                yield extra_of(each), declared.target
 
 
 def imported(extra: str, wanted: list[str]) -> list[str]:
@@ -76,6 +88,20 @@ def test_a_module_that_is_not_installed_is_found() -> None:
     of_delta = [value for named, value in entry_points() if named == "delta"]
     (said,) = imported("runtime", of_delta)
     assert said.endswith("needs deltalake")
+
+
+def test_declarations_need_the_client_library_alone() -> None:
+    groups = ("sources", "model_providers", "embedders", "rerankers")
+    modules = {
+        each.value.partition(":")[0]
+        for each in metadata.distribution("caraway").entry_points
+        if each.group in {f"caraway.{group}" for group in groups}
+    }
+    assert imported("", sorted(modules)) == []
+    ran = subprocess.run(
+        [sys.executable, "-c", LIGHT, *sorted(modules)], capture_output=True, text=True, timeout=60
+    )
+    assert json.loads(ran.stdout) == [], ran.stderr
 
 
 def test_each_extra_of_an_entry_point_exists() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from caraway_ai.providers import declared
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
 from caraway_core.json_texts import strict_json
-from caraway_core.manifest import model_params, units
+from caraway_core.loading import registry
+from caraway_core.manifest import units
 
 Value = TypeVar("Value")
 _SECRETS = ("key", "token", "secret", "password")
@@ -30,8 +32,9 @@ class ModelParams:
             ModelError: the provider does not take a param, or not with this value.
         """
         self._spec = spec
+        declaration = registry.MODEL_PROVIDERS.declared(spec.provider)
         for name, value in spec.params.items():
-            if fault := model_params.fault(spec.provider, name):
+            if fault := registry.param_fault(spec.provider, name, declaration):
                 raise self.wrong(fault)
             if name.endswith(_SENT_SECRETS) and not _SENDABLE.fullmatch(value):
                 raise self.wrong(
@@ -113,8 +116,8 @@ class ModelParams:
         """Return the fields of requests that the manifest fills where a caller does not."""
         found: dict[str, Any] = {}
         for name in self._spec.params:
-            if (field := model_params.default_of(self._spec.provider, name)) is not None:
-                read = _READERS[model_params.DEFAULTS[field]]
+            if (field := declared.default_of(self._spec.provider, name)) is not None:
+                read = _READERS[declared.DEFAULTS[field]]
                 found[field] = self._read(name, None, read)
         return {field: value for field, value in found.items() if value is not None}
 

@@ -19,7 +19,6 @@ from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ModelError, NotFoundError
 from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredEmbedder, Manifest, SecretResolver
-from caraway_core.manifest.models import LOCAL_EMBEDDERS
 from caraway_core.manifest.runtime import EmbeddingsCacheSettings
 from caraway_core.protocols.embedding import (
     CatalogEmbedding,
@@ -294,7 +293,7 @@ class Embeddings:
 
     async def _made(self, state: EmbedderState, spec: EmbedderSpec) -> Embedder:
         loop, resources = asyncio.get_running_loop(), state.declared.resources
-        is_hosted = resources is not None and spec.provider in LOCAL_EMBEDDERS
+        is_hosted = resources is not None and registry.EMBEDDERS.declared(spec.provider).is_local
         if self._hosting is None or resources is None or not is_hosted:
             return await loop.run_in_executor(self._threads, self._checked, spec)
         if state.copies is None:

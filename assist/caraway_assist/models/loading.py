@@ -19,8 +19,9 @@ from caraway_assist.models.states import LoadedModel, ModelState
 from caraway_assist.models.usage import UsageLimits
 from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ModelError
+from caraway_core.loading import registry
 from caraway_core.manifest import Model, SecretResolver
-from caraway_core.manifest.models import LOCAL_PROVIDERS, ModelResources
+from caraway_core.manifest.models import ModelResources
 
 logger = logging.getLogger(__name__)
 _AGAIN = Delays(2.0, 60.0, jitter=0.2)
@@ -153,7 +154,10 @@ class ModelKeeper:
 
     async def _built(self, spec: ModelSpec) -> ChatModel:
         model = self._state.model
-        is_hosted = model.resources is not None and model.provider in LOCAL_PROVIDERS
+        is_hosted = (
+            model.resources is not None
+            and registry.MODEL_PROVIDERS.declared(model.provider).is_local
+        )
         if self._hosting is None or not is_hosted:
             # Packages of providers are slow to import.
             return await asyncio.to_thread(spec.build)

@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from caraway_core.errors import NotInstalledError, UnknownPluginError
+from caraway_core.loading.declarations import Connector, Declaration
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
 _PACKAGE = "caraway"
 _USUAL_EXTRA = "runtime"
+_UNDECLARED = Declaration()
+_UNDECLARED_CONNECTOR = Connector()
 
 
 class Plugins(Mapping[str, "EntryPoint"]):
@@ -53,7 +56,8 @@ class Plugins(Mapping[str, "EntryPoint"]):
         except KeyError:
             raise UnknownPluginError(self.unknown(name)) from None
         with self._naming_the_extra(found):
-            return found.load()
+            loaded = found.load()
+            return loaded.load() if isinstance(loaded, Declaration) else loaded
 
     def build(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Import what has this name and call it.
@@ -65,6 +69,19 @@ class Plugins(Mapping[str, "EntryPoint"]):
         loaded = self.load(name)
         with self._naming_the_extra(self[name]):
             return loaded(*arguments, **named)
+
+    def declared(self, name: str) -> Declaration:
+        """Return the declaration of what has this name.
+
+        A plug-in that is unknown, cannot be imported or declares nothing gets an empty one: whoever
+        loads it reports the reason.
+        """
+        try:
+            loaded = self[name].load()
+        except Exception:  # noqa: BLE001 -- modules of other packages may raise anything
+            return _UNDECLARED
+        found = loaded if isinstance(loaded, Declaration) else getattr(loaded, "declaration", None)
+        return found if isinstance(found, Declaration) else _UNDECLARED
 
     @contextmanager
     def _naming_the_extra(self, point: "EntryPoint") -> Iterator[None]:
@@ -98,6 +115,12 @@ ENGINES = Plugins("engine", "caraway.engines")
 COMMANDS = Plugins("command", "caraway.commands")
 
 
+def connector(name: str) -> Connector:
+    """Return the declaration of a source; see `Plugins.declared`."""
+    found = SOURCES.declared(name)
+    return found if isinstance(found, Connector) else _UNDECLARED_CONNECTOR
+
+
 def extra_of(point: "EntryPoint") -> str:
     """Return the extra that an entry point needs.
 
@@ -105,6 +128,13 @@ def extra_of(point: "EntryPoint") -> str:
     """
     _, _, extra = point.value.partition("[")
     return extra.rstrip("] ") or _USUAL_EXTRA
+
+
+def param_fault(kind: str, name: str, declared: Declaration) -> str:
+    """Return the problem of the name of a param; empty if the plug-in takes it."""
+    if declared.has_param(name):
+        return ""
+    return unknown(f"{kind} param", name, declared.params or ())
 
 
 def unknown(kind: str, name: str, known: Collection[str]) -> str:

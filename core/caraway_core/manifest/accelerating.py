@@ -1,7 +1,7 @@
 """Converts the checked shape of an acceleration into values and applies the defaults."""
 
-from collections.abc import Mapping
-
+from caraway_core.loading import registry
+from caraway_core.loading.declarations import RefreshMode
 from caraway_core.manifest import units
 from caraway_core.manifest.acceleration import (
     Acceleration,
@@ -10,7 +10,6 @@ from caraway_core.manifest.acceleration import (
     Mode,
     OnConflict,
     Refresh,
-    RefreshMode,
     Retention,
     SnapshotSettings,
 )
@@ -18,7 +17,6 @@ from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.partitions.keys import PartitionBy, columns
 
 REFRESH_MODES: tuple[RefreshMode, ...] = ("full", "append", "changes", "disabled")
-_MODE_OF_CONNECTOR: Mapping[str, RefreshMode] = {"cdc": "changes", "debezium": "changes"}
 
 
 def acceleration(shape: shapes.AccelerationSection | None, connector: str) -> Acceleration | None:
@@ -52,8 +50,8 @@ def engine_of(engine: str | None, mode: str | None) -> Engine:
 
 
 def refresh_mode_of(mode: str | None, connector: str) -> str:
-    """Return the refresh mode; some connectors imply `changes`."""
-    return mode or _MODE_OF_CONNECTOR.get(connector, "full")
+    """Return the refresh mode; without one, the usual one of the connector."""
+    return mode or registry.connector(connector).modes[0]
 
 
 def threshold(trigger: str, text: str) -> float:

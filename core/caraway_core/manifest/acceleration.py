@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from caraway_core.loading.declarations import RefreshMode
 from caraway_core.partitions.keys import PartitionBy
 
 Engine = Literal["arrow", "file"]
 Mode = Literal["memory", "file", "file_create", "file_update"]
-RefreshMode = Literal["full", "append", "changes", "disabled"]
 ConflictAction = Literal["drop", "upsert", "upsert_dedup", "upsert_dedup_by_row_id"]
 SnapshotUse = Literal["disabled", "enabled", "bootstrap_only", "create_only"]
 SnapshotTrigger = Literal["refresh_complete", "time_interval", "stream_batches"]

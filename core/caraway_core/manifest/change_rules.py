@@ -7,15 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
+from caraway_core.loading.declarations import Connector
 from caraway_core.manifest import accelerating, acceleration_rules, names
 from caraway_core.manifest.document import Document
-
-WITHOUT_COLUMNS = ("cdc", "debezium")
-"""Connectors that cannot report the columns of a dataset before its first events."""
-_OWN = "cdc"
-"""The connector whose rows exist only here, so statements may change them too."""
-CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
-"""Connectors that support changes; those in `WITHOUT_COLUMNS` support only changes."""
 
 
 def dataset(document: Document) -> Iterator[Problem]:
@@ -25,22 +20,32 @@ def dataset(document: Document) -> Iterator[Problem]:
     except ValueError:
         return
     mode = _mode(document, connector)
-    if connector not in CONNECTORS:
-        if mode == "changes":
-            yield document.problem(
-                ("acceleration", "refresh_mode"),
-                f"the connector '{connector}' has no changes; these have: {', '.join(CONNECTORS)}",
-            )
-        return
-    if connector in WITHOUT_COLUMNS:
+    declared = registry.connector(connector)
+    if declared.is_only_followed:
         yield from _is_followed(document, connector, mode)
-    if document.value.get("access") == "read_write" and connector != _OWN:
+    elif mode is not None and mode in accelerating.REFRESH_MODES and mode not in declared.modes:
+        yield document.problem(("acceleration", "refresh_mode"), _has_no(connector, mode, declared))
+    if not declared.has_changes:
+        return
+    if document.value.get("access") == "read_write" and not declared.is_writable:
         message = f"the connector '{connector}' cannot be written to; change the rows at its source"
         yield document.problem(("access",), message)
-    if connector in WITHOUT_COLUMNS:
+    if declared.is_only_followed:
         yield from _columns(document, connector)
     else:
         yield from _all_typed(document)
+
+
+def _has_no(connector: str, mode: str, declared: Connector) -> str:
+    if mode != "changes":
+        known = ", ".join(declared.modes)
+        return f"the connector '{connector}' has no '{mode}'; it has: {known}"
+    having = ", ".join(name for name in sorted(registry.SOURCES) if _has_changes(name))
+    return f"the connector '{connector}' has no changes; these have: {having}"
+
+
+def _has_changes(connector: str) -> bool:
+    return registry.connector(connector).has_changes
 
 
 def _is_followed(document: Document, connector: str, mode: str | None) -> Iterator[Problem]:

@@ -19,13 +19,6 @@ class ModelFile:
     type: ModelFileType | None = None
 
 
-LOCAL_PROVIDERS = frozenset({"file", "huggingface"})
-"""The providers whose models run on machines of the runtime."""
-
-LOCAL_EMBEDDERS = frozenset({"builtin", "file", "huggingface"})
-"""The same for embedding models."""
-
-
 @dataclass(frozen=True, slots=True)
 class ModelResources:
     """The resources of each copy of a local model; None means that the runtime decides."""

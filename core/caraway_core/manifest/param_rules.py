@@ -9,18 +9,14 @@ from typing import Any
 
 from caraway_core.errors import CarawayError, Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import (
-    embedder_names,
-    known_params,
-    model_params,
-    names,
-    references,
-)
+from caraway_core.loading.declarations import Declaration
+from caraway_core.manifest import embedder_names, names, references
+from caraway_core.manifest.declared_rerankers import CHAT_MODEL
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.locations import STORE, split
-from caraway_core.manifest.models import LOCAL_EMBEDDERS, LOCAL_PROVIDERS
 
 _SECRET = "<secret>"
+_WITHOUT_PARAMS = Declaration(params=frozenset())
 _PLACES: tuple[tuple[Location, str], ...] = (
     (("runtime", "scheduler"), "state_location"),
     (("runtime", "iceberg"), "location"),
@@ -34,7 +30,7 @@ def dataset(document: Document) -> Iterator[Problem]:
         connector = names.split_origin(str(document.value.get("from"))).connector
     except ValueError:
         return
-    yield from _unknown(document, connector, known_params.OF_CONNECTOR.get(connector))
+    yield from _unknown(document, connector, registry.SOURCES.declared(connector))
 
 
 def embedding(document: Document) -> Iterator[Problem]:
@@ -43,8 +39,9 @@ def embedding(document: Document) -> Iterator[Problem]:
         provider = embedder_names.split_origin(str(document.value.get("from"))).provider
     except ValueError:
         return
-    yield from _resources(document, provider, LOCAL_EMBEDDERS)
-    yield from _unknown(document, provider, known_params.OF_EMBEDDER.get(provider))
+    declared = registry.EMBEDDERS.declared(provider)
+    yield from _resources(document, provider, declared)
+    yield from _unknown(document, provider, declared)
 
 
 def reranker(document: Document) -> Iterator[Problem]:
@@ -53,24 +50,24 @@ def reranker(document: Document) -> Iterator[Problem]:
         provider = names.split_provider(str(document.value.get("from"))).connector
     except ValueError:
         return
-    yield from _unknown(document, provider, known_params.OF_RERANKER.get(provider))
+    is_chat = provider == CHAT_MODEL
+    declared = _WITHOUT_PARAMS if is_chat else registry.RERANKERS.declared(provider)
+    yield from _unknown(document, provider, declared)
 
 
 def model(document: Document) -> Iterator[Problem]:
     """Yield the params of a model that its provider does not take."""
-    params = document.value.get("params")
     try:
         provider = names.split_provider(str(document.value.get("from"))).connector
     except ValueError:
         return
-    yield from _resources(document, provider, LOCAL_PROVIDERS)
-    for name in params if isinstance(params, dict) else ():
-        if fault := model_params.fault(provider, str(name)):
-            yield document.problem(("params", name), fault)
+    declared = registry.MODEL_PROVIDERS.declared(provider)
+    yield from _resources(document, provider, declared)
+    yield from _unknown(document, provider, declared)
 
 
-def _resources(document: Document, provider: str, local: frozenset[str]) -> Iterator[Problem]:
-    if document.value.get("resources") is not None and provider not in local:
+def _resources(document: Document, provider: str, declared: Declaration) -> Iterator[Problem]:
+    if document.value.get("resources") is not None and not declared.is_local:
         message = f"a model of '{provider}' runs at its provider, so it has no 'resources'"
         yield document.problem(("resources",), f"{message}; remove them")
 
@@ -84,14 +81,11 @@ COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
 """The rule on the params of each section whose items have some."""
 
 
-def _unknown(document: Document, kind: str, known: frozenset[str] | None) -> Iterator[Problem]:
+def _unknown(document: Document, kind: str, declared: Declaration) -> Iterator[Problem]:
     params = document.value.get("params")
-    if known is None or not isinstance(params, dict):
-        return
-    for name in params:
-        if name not in known:
-            message = registry.unknown(f"{kind} param", str(name), known)
-            yield document.problem(("params", name), message)
+    for name in params if isinstance(params, dict) else ():
+        if fault := registry.param_fault(kind, str(name), declared):
+            yield document.problem(("params", name), fault)
 
 
 def manifest(document: Document) -> Iterator[Problem]:

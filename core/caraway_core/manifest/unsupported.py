@@ -17,16 +17,6 @@ BUILT = (
     "functions, secrets, dependencies"
 )
 
-PLANNED_CONNECTORS = frozenset(
-    "abfs adbc azure cayenne clickhouse databricks delta_lake dremio duckdb dynamodb "
-    "elasticsearch flightsql ftp git github glue graphql hdfs iceberg imap kafka localpod mongodb "
-    "mssql mysql nfs odbc oracle redshift scylladb sftp sharepoint sink smb snowflake "
-    "spark spice.ai spiceai sqlite turso unity_catalog".split()
-)
-PLANNED_STORES = frozenset(
-    "aws_secrets_manager azure_keyvault keyring kubernetes onepassword vault".split()
-)
-
 
 def _is_present(value: object) -> bool:
     return value not in (None, [], {}, "")
@@ -128,9 +118,9 @@ def check_connector(name: str) -> None:
     """Check that the registry has the connector.
 
     Raises:
-        ValueError: the connector is planned or unknown.
+        ValueError: it is unknown.
     """
-    _check("connector", name, registry.SOURCES, PLANNED_CONNECTORS)
+    _check("connector", name, registry.SOURCES)
 
 
 def check_embedder(name: str) -> None:
@@ -139,7 +129,7 @@ def check_embedder(name: str) -> None:
     Raises:
         ValueError: it is unknown.
     """
-    _check("embedding provider", name, registry.EMBEDDERS, frozenset())
+    _check("embedding provider", name, registry.EMBEDDERS)
 
 
 def check_reranker(name: str, other: str) -> None:
@@ -148,34 +138,30 @@ def check_reranker(name: str, other: str) -> None:
     Raises:
         ValueError: it is unknown.
     """
-    _check("reranker provider", name, {*registry.RERANKERS, other}, frozenset())
+    _check("reranker provider", name, {*registry.RERANKERS, other})
 
 
 def check_provider(name: str) -> None:
     """Check that the registry has the provider of models.
 
     Raises:
-        ValueError: the provider is planned or unknown.
+        ValueError: it is unknown.
     """
-    _check("model provider", name, registry.MODEL_PROVIDERS, frozenset())
+    _check("model provider", name, registry.MODEL_PROVIDERS)
 
 
 def check_store(name: str) -> None:
     """Check that the registry has the secret store.
 
     Raises:
-        ValueError: the store is planned or unknown.
+        ValueError: it is unknown.
     """
-    _check("secret store", name, registry.SECRET_STORES, PLANNED_STORES)
+    _check("secret store", name, registry.SECRET_STORES)
 
 
-def _check(kind: str, name: str, known: Collection[str], planned: frozenset[str]) -> None:
-    if name in known:
-        return
-    if name in planned:
-        names = ", ".join(sorted(known))
-        raise ValueError(f"{kind} '{name}' is not implemented yet; known: {names}")
-    raise ValueError(registry.unknown(kind, name, known))
+def _check(kind: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise ValueError(registry.unknown(kind, name, known))
 
 
 def _find(value: Any, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:

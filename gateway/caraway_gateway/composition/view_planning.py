@@ -31,7 +31,6 @@ from caraway_engine.routing import Prepared
 from caraway_scheduler.catalog import lineage
 from caraway_scheduler.catalog.asking import SourceCalls
 
-_LOCAL = frozenset({"file", VIEW})
 _VECTOR = pa.list_(pa.float32())
 _PLACE = pa.list_(pa.int32())
 _FUNCTIONS = "caraway_function"
@@ -139,7 +138,7 @@ async def _specs(
         try:
             calls.secrets = references.build_resolver(manifest, os.environ)
             for name, each in datasets.items():
-                if each.connector not in _LOCAL:
+                if each.connector != VIEW and not registry.connector(each.connector).is_local:
                     unknown[name] = f"are those of its source, '{each.connector}'"
                 elif each.acceleration is not None and each.acceleration.refresh.sql:
                     unknown[name] = "are those of its `refresh_sql`"

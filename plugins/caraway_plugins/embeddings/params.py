@@ -1,11 +1,12 @@
 """The params of embedding models and rerankers, checked."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from caraway_core.errors import ModelError
 from caraway_core.loading import registry
-from caraway_core.manifest import known_params, units
+from caraway_core.loading.declarations import Declaration
+from caraway_core.manifest import units
 from caraway_core.protocols.embedding import EmbedderSpec
 
 
@@ -13,7 +14,7 @@ class ParamReader:
     """Reads the params of one model; every problem is an error that begins with `title`."""
 
     def __init__(
-        self, title: str, provider: str, params: Mapping[str, str], known: Collection[str]
+        self, title: str, provider: str, params: Mapping[str, str], declared: Declaration
     ) -> None:
         """Take the params.
 
@@ -23,8 +24,8 @@ class ParamReader:
         self.title = title
         self._params = {key: value for key, value in params.items() if value.strip()}
         for param in params:
-            if param not in known:
-                raise self._wrong(registry.unknown(f"{provider} param", param, known))
+            if fault := registry.param_fault(provider, param, declared):
+                raise self._wrong(fault)
 
     def text(self, name: str, default: str = "") -> str:
         return self._params.get(name, default).strip()
@@ -109,5 +110,5 @@ class EmbedderParams(ParamReader):
         Raises:
             ModelError: the provider does not take one of them.
         """
-        known = known_params.OF_EMBEDDER[spec.provider]
-        super().__init__(f"embedding model '{spec.name}'", spec.provider, spec.params, known)
+        declared = registry.EMBEDDERS.declared(spec.provider)
+        super().__init__(f"embedding model '{spec.name}'", spec.provider, spec.params, declared)

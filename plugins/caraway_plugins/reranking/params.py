@@ -1,6 +1,6 @@
 """The params of rerankers."""
 
-from caraway_core.manifest import known_params
+from caraway_core.loading import registry
 from caraway_core.protocols.reranking import RerankerSpec
 from caraway_plugins.embeddings.params import ParamReader
 
@@ -14,5 +14,5 @@ class RerankerParams(ParamReader):
         Raises:
             ModelError: the provider does not take one of them.
         """
-        known = known_params.OF_RERANKER[spec.provider]
-        super().__init__(f"reranker '{spec.name}'", spec.provider, spec.params, known)
+        declared = registry.RERANKERS.declared(spec.provider)
+        super().__init__(f"reranker '{spec.name}'", spec.provider, spec.params, declared)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
-from caraway_core.manifest import known_params
+from caraway_core.loading.declarations import Declaration
 from caraway_core.tables import CsvDialect
 
 _TRUTH = {"true": True, "false": False, "enabled": True, "disabled": False}
@@ -75,10 +75,13 @@ def checked(
     Raises:
         DatasetError: a param is unknown; the message suggests the nearest known name.
     """
-    table = dict.fromkeys(known_params.OF_CONNECTOR[connector] if known is None else known, "")
+    if known is None:
+        declared = registry.SOURCES.declared(connector)
+    else:
+        declared = Declaration(params=frozenset(known))
     for name in values:
-        if name not in table:
-            raise DatasetError("invalid", registry.unknown(f"{connector} param", name, table))
+        if fault := registry.param_fault(connector, name, declared):
+            raise DatasetError("invalid", fault)
     return Params(values)
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 from caraway_core.errors import DatasetError, ResultStoreError
-from caraway_core.manifest import known_params
 from caraway_core.settings import Address
 from caraway_core.tables import ResultPlace, StoreSpec
+from caraway_plugins.sources import declared, store_params
 from caraway_plugins.sources import params as checking
-from caraway_plugins.sources import store_params
 from caraway_plugins.sources.params import Params
 
 _S3_PREFIX = "s3_"
@@ -72,7 +71,7 @@ def remote(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
 
 def _params(scheme: str, given: Mapping[str, str]) -> Params:
     # The manifest does not set the timeout of the store.
-    known = known_params.OF_STORE[scheme] - {"client_timeout"}
+    known = declared.OF_STORE[scheme] - {"client_timeout"}
     if scheme != "s3":
         return checking.checked(scheme, given, known)
     bare = {name.removeprefix(_S3_PREFIX) for name in known}

@@ -12,6 +12,7 @@ import pyarrow as pa
 from caraway_core.concurrency import backoff, tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.loading import registry
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch
@@ -273,7 +274,8 @@ class Catalog:
 
     async def _until_stale(self, state: DatasetState) -> None:
         """Return when the dataset's data has changed since it was loaded."""
-        period_s = polling.period_s(state.dataset.connector)
+        usual_s = registry.connector(state.dataset.connector).poll_s
+        period_s = polling.period_s(usual_s)
         while not state.stale.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if state.fingerprint is None else period_s):
@@ -290,7 +292,7 @@ class Catalog:
                 return
             if found != state.fingerprint:
                 return
-            period_s = polling.period_s(state.dataset.connector, time.monotonic() - began_s)
+            period_s = polling.period_s(usual_s, time.monotonic() - began_s)
 
     def failed_later(self, version: CatalogVersion, failed: Mapping[TableName, str]) -> None:
         """Record tables that failed on an executor after their catalog was served."""

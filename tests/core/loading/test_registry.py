@@ -1,5 +1,6 @@
 """Names of plug-ins and commands, which entry points hold."""
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 import caraway_core
 from caraway_core.errors import NotInstalledError, UnknownPluginError
 from caraway_core.loading import registry
+from caraway_core.loading.declarations import Connector
 from caraway_core.loading.registry import Plugins
 from caraway_core.protocols.embedding import EmbedderSpec
 
@@ -39,6 +41,20 @@ def test_core_names_no_module_above_itself() -> None:
         if ABOVE.search(line)
     ]
     assert found == []
+
+
+def test_core_names_no_connector() -> None:
+    others = {"file", "http", "https", "memory", "s3", "gs", "abfss"}  # Also kinds of addresses.
+    others.add("postgres")  # Also an engine of accelerations, in manifests of others.
+    connectors = set(registry.SOURCES) - others
+    assert connectors
+    found = {
+        node.value
+        for file in Path(caraway_core.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert found.isdisjoint(connectors)
 
 
 def test_unknown_name_lists_the_known_and_the_nearest() -> None:
@@ -97,11 +113,20 @@ def test_another_package_can_bring_a_plugin_but_not_replace_one(
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: fruits\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text(
-        "[caraway.sources]\nfruit = fruits:Fruit\nfile = fruits:Fruit\n"
+        "[caraway.sources]\nfruit = fruits:Fruit\nfile = fruits:Fruit\nother = fruits:Other\n"
+        "broken = fruits:Nothing\n"
     )
-    (tmp_path / "fruits.py").write_text("class Fruit: ...\n")
+    (tmp_path / "fruits.py").write_text(
+        "from caraway_core.loading.declarations import Connector, Declaration\n"
+        "class Fruit:\n    declaration = Connector(poll_s=5)\n"
+        "class Other:\n    declaration = Declaration(params=frozenset())\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     assert registry.SOURCES.load("fruit").__name__ == "Fruit"
     assert registry.SOURCES.load("file").__name__ == "LocalFiles"
     assert {"fruit", "file", "s3"} <= set(registry.SOURCES)
+    assert registry.connector("fruit").poll_s == 5
+    assert registry.connector("file").params
+    for name in ("other", "broken", "unknown"):
+        assert registry.connector(name) == Connector(), name
     monkeypatch.delitem(sys.modules, "fruits")

@@ -6,8 +6,6 @@ import pytest
 
 from caraway_core import manifest
 from caraway_core.errors import ManifestError
-from caraway_core.loading import registry
-from caraway_core.manifest import known_params
 
 
 def write(folder: Path, text: str) -> Path:
@@ -54,13 +52,16 @@ def test_places_that_cannot_be_used_are_problems(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("connector", sorted(registry.SOURCES))
 def test_each_connector_has_its_params(connector: str) -> None:
-    assert known_params.OF_CONNECTOR[connector]
-    assert set(known_params.OF_CONNECTOR) == set(registry.SOURCES)
+    declared = registry.connector(connector)
+    assert declared.params
+    assert registry.SOURCES.declared(connector) is declared
 
 
 @pytest.mark.parametrize("connector", sorted(registry.SOURCES))
 def test_each_param_is_taken(connector: str, tmp_path: Path) -> None:
-    params = "\n".join(f"    {name}: x" for name in sorted(known_params.OF_CONNECTOR[connector]))
+    params = "\n".join(
+        f"    {name}: x" for name in sorted(registry.connector(connector).params or ())
+    )
     text = f"datasets:\n- from: {connector}:a\n  name: a\n  params:\n{params}\n"
     if connector == "cdc":
         text += "  columns: [{name: a, type: int}]\n  acceleration: {primary_key: a}\n"

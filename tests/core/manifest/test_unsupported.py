@@ -17,10 +17,9 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
     assert lines == [
         f"6: management: 'management' is not implemented yet; {off}",
         "8: extensions: 'extensions' is not implemented yet; remove it",
-        "10: secrets[0].from: secret store 'kubernetes' is not implemented yet; known: "
-        "dotenv, env, file",
+        "10: secrets[0].from: no secret store 'kubernetes'; known: dotenv, env, file",
         f"12: catalogs: 'catalogs' is not implemented yet; remove it {built}",
-        "15: datasets[0].from: connector 'mysql' is not implemented yet; known: abfss, "
+        "15: datasets[0].from: no connector 'mysql'; known: abfss, "
         "cdc, debezium, delta, file, gs, http, https, memory, postgres, s3",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
@@ -75,7 +74,7 @@ datasets:
         ("flie:a.csv", "no connector 'flie'; did you mean 'file'?"),
         ("data/a.csv", "no connector 'data'"),
         ("/a.csv", "'/a.csv' names no connector; write '<connector>:<path>', for example"),
-        ("spice.ai/eth.blocks", "connector 'spice.ai' is not implemented yet; known: abfss, cdc"),
+        ("spice.ai/eth.blocks", "no connector 'spice.ai'; known: abfss, cdc"),
     ],
 )
 def test_unknown_connectors_are_refused(refuses: Refuses, origin: str, message: str) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from caraway_core.manifest import model_params
+from caraway_ai.providers import declared
+from caraway_core.loading import registry
 
 
 @pytest.mark.parametrize(
@@ -16,7 +17,7 @@ from caraway_core.manifest import model_params
     ],
 )
 def test_defaults_of_fields_have_a_prefix(provider: str, param: str, field: str | None) -> None:
-    assert model_params.default_of(provider, param) == field
+    assert declared.default_of(provider, param) == field
 
 
 @pytest.mark.parametrize(
@@ -31,10 +32,14 @@ def test_defaults_of_fields_have_a_prefix(provider: str, param: str, field: str 
     ],
 )
 def test_params_that_a_provider_takes(provider: str, param: str) -> None:
-    assert model_params.fault(provider, param) == ""
+    assert registry.MODEL_PROVIDERS.declared(provider).has_param(param)
 
 
 def test_an_unknown_param_gets_the_nearest_name() -> None:
-    fault = model_params.fault("anthropic", "anthropic_api_keys")
-    assert "anthropic_api_keys" in fault and "anthropic_api_key" in fault
-    assert model_params.fault("anthropic", "openai_api_key")
+    provider = registry.MODEL_PROVIDERS.declared("anthropic")
+    fault = registry.param_fault("anthropic", "anthropic_api_keys", provider)
+    assert fault.startswith(
+        "no anthropic param 'anthropic_api_keys'; did you mean 'anthropic_api_key'? Known: "
+    )
+    assert "openai_temperature" in fault and "anthropic_temperature" not in fault
+    assert not provider.has_param("openai_api_key")

@@ -1,0 +1,58 @@
+"""Declarations of plug-ins: what a manifest may say of each, without an import of the plug-in.
+
+An entry point names a declaration, or a class with one in its attribute `declaration`. The module
+of a declaration must be cheap to import, since each manifest that names the plug-in imports it.
+"""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+RefreshMode = Literal["full", "append", "changes", "disabled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the check of a manifest has to know of a plug-in.
+
+    `target` is `package.module:name`; a class that holds its own declaration has none. `params`
+    None accepts all names, and the plug-in judges them. Those in `hidden_params` are accepted, and
+    error messages do not list them.
+    """
+
+    target: str = ""
+    params: frozenset[str] | None = None
+    hidden_params: frozenset[str] = frozenset()
+    is_local: bool = False
+    """Its data or models are on this machine, so it needs no network."""
+
+    def load(self) -> Any:
+        """Import the plug-in."""
+        module, _, name = self.target.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def has_param(self, name: str) -> bool:
+        """Return whether the plug-in takes a param of this name."""
+        return self.params is None or name in self.params or name in self.hidden_params
+
+
+@dataclass(frozen=True, slots=True)
+class Connector(Declaration):
+    """A source of datasets."""
+
+    modes: tuple[RefreshMode, ...] = ("full", "append", "disabled")
+    """The refresh modes that its datasets may have, the usual one first."""
+    poll_s: float = 30.0
+    """The seconds after which it is asked again whether its data changed."""
+    is_writable: bool = False
+    """Statements may change rows that follow its changes, as these exist only here."""
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether datasets can follow its changes."""
+        return "changes" in self.modes
+
+    @property
+    def is_only_followed(self) -> bool:
+        """Whether rows and columns come from its changes alone."""
+        return self.has_changes and "full" not in self.modes

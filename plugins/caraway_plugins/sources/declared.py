@@ -1,0 +1,70 @@
+"""Declarations of the sources of this package; imports nothing that a source needs."""
+
+from collections.abc import Mapping
+
+from caraway_core.loading.declarations import Connector
+
+_DIALECT = (
+    "has_header",
+    "delimiter",
+    "quote",
+    "escape",
+    "comment",
+    "null_regex",
+    "decimal_separator",
+    "newlines_in_values",
+    "schema_infer_max_records",
+)
+_FORMAT = frozenset(
+    {
+        "file_format",
+        "file_extension",
+        "file_compression_type",
+        "hive_partitioning_enabled",
+        "normalize_names",
+        "schema_infer_max_records",
+        "json_format",
+    }
+    | {f"{prefix}_{name}" for prefix in ("csv", "tsv") for name in _DIALECT}
+)
+"""Params of every source that reads files."""
+
+OF_STORE: Mapping[str, frozenset[str]] = {
+    "s3": frozenset(
+        "s3_region s3_endpoint s3_key s3_secret s3_session_token allow_http s3_auth "
+        "client_timeout".split()
+    ),
+    "gs": frozenset(
+        "google_service_account google_service_account_path gcs_service_account_path "
+        "gcs_skip_signature client_timeout".split()
+    ),
+    "abfss": frozenset(
+        "abfs_account azure_storage_account_name abfs_access_key azure_storage_account_key "
+        "abfs_bearer_token abfs_client_id abfs_client_secret abfs_tenant_id abfs_sas_string "
+        "abfs_endpoint abfs_use_emulator abfs_allow_http allow_http abfs_skip_signature "
+        "client_timeout".split()
+    ),
+}
+"""Params of an object store, for datasets and for the places of results and snapshots."""
+
+_FILES = "caraway_plugins.sources.files:"
+FILE = Connector(f"{_FILES}LocalFiles", _FORMAT, is_local=True, poll_s=1.0)
+S3 = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["s3"])
+GS = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["gs"])
+ABFSS = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["abfss"])
+WEB = Connector(
+    "caraway_plugins.sources.web:WebFile",
+    _FORMAT | {"http_username", "http_password", "http_headers", "http_port", "client_timeout"},
+)
+MEMORY = Connector("caraway_plugins.sources.memory:MemorySource", frozenset({"data"}))
+DELTA = Connector(
+    "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
+)
+POSTGRES = Connector(
+    "caraway_plugins.sources.postgres.source:PostgresSource",
+    frozenset(
+        "pg_host pg_port pg_db pg_user pg_pass pg_sslmode pg_sslrootcert pg_connection_string "
+        "pg_replication_slot pg_publication".split()
+    ),
+    modes=("full", "append", "changes", "disabled"),
+)
