@@ -58,11 +58,11 @@ class Rows(list):
 
 
 class Scanner:
-    def scan(self, table, splits, columns):
+    def scan(self, table, request):
         number = list(range(table.fruits))
         values = [number, [f"fruit {each}" for each in number]]
         both = dict(zip(table.schema.names, values))
-        rows = pa.table({name: both[name] for name in columns})
+        rows = pa.table({name: both[name] for name in request.columns})
         return Rows(rows.to_batches())
 
 

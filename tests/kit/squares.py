@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core.tables import TableSpec, TableSplit, scanners
+from caraway_core.tables.scanners import RowRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,10 @@ class _Rows:
 
 
 class _Scanner:
-    def scan(
-        self, table: SquaresTable, splits: Sequence[TableSplit], columns: Sequence[str]
-    ) -> _Rows:
-        ranges = [each for each in splits if isinstance(each, NumbersSplit)]
+    def scan(self, table: SquaresTable, request: RowRequest) -> _Rows:
+        ranges = [each for each in request.splits if isinstance(each, NumbersSplit)]
         scanned.extend(each.name for each in ranges)
-        return _Rows(ranges or table.splits, columns)
+        return _Rows(ranges or table.splits, request.columns)
 
 
 scanners.register(SquaresTable, _Scanner())

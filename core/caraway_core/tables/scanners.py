@@ -5,20 +5,51 @@ executors and engine processes have the scanner, too.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from caraway_core.protocols.remote import RemoteRows
 from caraway_core.tables import TableSpec, TableSplit
+
+FilterOperator = Literal["=", "<>", "<", "<=", ">", ">=", "in", "is null", "is not null"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFilter:
+    """A comparison of a column with a value of Python, which is never None.
+
+    The value of `in` is a tuple. Texts compare by code points. No filter is of floating-point
+    numbers. As in SQL, NULL passes `is null` only.
+    """
+
+    column: str
+    operator: FilterOperator
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowRequest:
+    """What a scan has to return: all rows of a table, or those of some splits.
+
+    The columns are never empty. The engine applies all filters and the limit itself, so a source
+    uses what it answers exactly: it may leave out rows that do not pass each filter. `limit` counts
+    the rows that pass all of `filters`: a source that does not apply them all must read on.
+    """
+
+    columns: Sequence[str]
+    splits: Sequence[TableSplit] = ()
+    filters: Sequence[ColumnFilter] = ()
+    limit: int | None = None
 
 
 class TableScanner(Protocol):
     """Reads one kind of table. Its methods may be called by any thread."""
 
-    def scan(self, table: Any, splits: Sequence[TableSplit], columns: Sequence[str]) -> RemoteRows:
-        """Return some columns of a table, of all rows or of those of some splits. Never blocks.
+    def scan(self, table: Any, request: RowRequest) -> RemoteRows:
+        """Return the requested rows of a table. Never blocks.
 
-        The rows may wait while they are read. The columns are never empty, and the batches have
-        them in this order, with the types of the table's schema.
+        The rows may wait while they are read. The batches have the columns of the request in its
+        order, with the types of the table's schema.
         """
         ...
 

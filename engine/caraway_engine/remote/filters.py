@@ -97,7 +97,7 @@ def sql(call: FilterCall, known: Mapping[str, RemoteColumn]) -> Term:
     if call.name == "field":
         return words.column(known[call.value])
     if call.name == "literal":
-        return words.literal(_value(call.value))
+        return words.literal(value_of(call.value))
     operands = [sql(each, known) for each in call.operands]
     if call.name in _NAMES:
         return words.compared(_NAMES[call.name], *operands)
@@ -108,14 +108,19 @@ def sql(call: FilterCall, known: Mapping[str, RemoteColumn]) -> Term:
             return words.negated(*operands)
         case "is_in":
             return words.among(
-                operands[0], [words.literal(_value(each)) for each in _options(call)]
+                operands[0], [words.literal(value_of(each)) for each in options(call)]
             )
         case "is_null" | "is_valid":
             return words.null_test(*operands, is_null=call.name == "is_null")
     raise NotPushableError(call.name)
 
 
-def _value(scalar: pa.Scalar) -> object:
+def value_of(scalar: pa.Scalar) -> object:
+    """Return a value of Python.
+
+    Raises:
+        NotPushableError: Python has none.
+    """
     try:
         return scalar.as_py()
     except ValueError as exc:  # Python has no nanoseconds and no years after 9999.
@@ -136,14 +141,15 @@ def evaluate(call: FilterCall, batch: pa.RecordBatch) -> Any:
     return _OTHERS[call.name](*operands)
 
 
-def _options(call: FilterCall) -> pa.Array:
+def options(call: FilterCall) -> pa.Array:
+    """Return the values of a list."""
     return call.value["value_set"].values
 
 
 def _among(values: Any, call: FilterCall) -> Any:
     """Return which values are in a list. Unlike in pyarrow, the result for NULL is NULL."""
-    options = _key(_options(call).cast(values.type))
-    return pc.if_else(pc.is_valid(values), pc.is_in(_key(values), value_set=options), None)
+    among = _key(options(call).cast(values.type))
+    return pc.if_else(pc.is_valid(values), pc.is_in(_key(values), value_set=among), None)
 
 
 def _key(operand: Any) -> Any:

@@ -14,11 +14,13 @@ _current: ContextVar["OpenedReads | None"] = ContextVar("caraway-opened", defaul
 class OpenedReads:
     """A set of reads in progress that can all be closed at once.
 
-    `planned` are the statements of the scans in the plan, without repetition.
+    `planned` are the statements of the scans in the plan, without repetition. `limit` is the number
+    of rows that the only scan of the plan has to return; None: all of them.
     """
 
     def __init__(self) -> None:
         self.planned: list[SourceQuery] = []
+        self.limit: int | None = None
         self._rows: list[RemoteRows] = []
         self._is_closed = False
         self._lock = Lock()

@@ -10,11 +10,12 @@ from datafusion.catalog import Table
 
 from caraway_core.errors import QueryError
 from caraway_core.tables import TableSpec, TableSplit
-from caraway_core.tables.scanners import TableScanner
+from caraway_core.tables.scanners import RowRequest, TableScanner
 from caraway_engine.errors import failing
 from caraway_engine.remote import opened
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
+from caraway_engine.remote.terms import column_filters
 
 
 def read(spec: TableSpec, scanner: TableScanner, splits: Sequence[TableSplit] = ()) -> Table:
@@ -77,7 +78,9 @@ class _Scan:
         wanted = {*self.columns, *(names if known is None else known)}
         # Rows without a column are still counted.
         columns = [name for name in names if name in wanted] or names[:1]
-        rows = of.rows.scan(of.spec, of.splits, columns)
+        filters, is_whole = column_filters(self.condition, of.spec.schema)
+        limit = of.opened.limit if is_whole else None
+        rows = of.rows.scan(of.spec, RowRequest(columns, of.splits, filters, limit))
         if not of.opened.add(rows):
             return
         try:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -9,9 +11,10 @@ import pytest
 from datafusion import SessionConfig, SessionContext
 
 from caraway_core.errors import ExecutionError
-from caraway_core.tables import TableSpec, TableSplit
+from caraway_core.tables import TableSpec
+from caraway_core.tables.scanners import RowRequest
 from caraway_engine.errors import failing
-from caraway_engine.remote import opened
+from caraway_engine.remote import natively, opened
 from caraway_engine.remote.opened import OpenedReads
 from caraway_engine.scans.readers import scanned
 
@@ -49,10 +52,12 @@ class Scanner:
     error: Exception | None = None
     asked: list[list[str]] = field(default_factory=list)
     scans: list[Scan] = field(default_factory=list)
+    requests: list[RowRequest] = field(default_factory=list)
 
-    def scan(self, table: Any, splits: Sequence[TableSplit], columns: Sequence[str]) -> Scan:
-        self.asked.append(list(columns))
-        batches = self.rows.select(list(columns)).to_batches(max_chunksize=2)
+    def scan(self, table: Any, request: RowRequest) -> Scan:
+        self.asked.append(list(request.columns))
+        self.requests.append(request)
+        batches = self.rows.select(list(request.columns)).to_batches(max_chunksize=2)
         self.scans.append(Scan(batches, self.error))
         return self.scans[-1]
 
@@ -120,6 +125,96 @@ def test_a_limit_ends_the_scan() -> None:
     assert len(query(scanner, "SELECT id FROM t LIMIT 3", many)) == 3
     for each in scanner.scans:
         assert each.closed == 1
+
+
+TYPED = pa.table(
+    {
+        "i": pa.array([1, 2, None], pa.int32()),
+        "s": ["a", "b", None],
+        "b": [True, False, None],
+        "d": pa.array([Decimal("1.50"), None, Decimal("-2.00")], pa.decimal128(9, 2)),
+        "day": [date(2024, 2, 29), date(1970, 1, 1), None],
+        "f": [0.0, float("nan"), None],
+        "ns": pa.array([1, 2, None], pa.timestamp("ns")),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "filters", "limit"),
+    [
+        ("i = 2", [("i", "=", 2)], 1),
+        ("2 < i", [("i", ">", 2)], 1),
+        ("i <> 2 AND s >= 'b'", [("i", "<>", 2), ("s", ">=", "b")], 1),
+        ("i IN (1, 2, 3, 4)", [("i", "in", (1, 2, 3, 4))], 1),
+        ("b", [("b", "=", True)], 1),
+        ("NOT b", [("b", "=", False)], 1),
+        ("s IS NULL", [("s", "is null", None)], 1),
+        ("s IS NOT NULL", [("s", "is not null", None)], 1),
+        ("d = 1.50", [("d", "=", Decimal("1.50"))], 1),
+        ("day > DATE '2000-01-01'", [("day", ">", date(2000, 1, 1))], 1),
+        ("f = 0", [], None),
+        ("f IS NULL AND i = 1", [("i", "=", 1)], None),
+        ("i = 1 OR s = 'a'", [], None),
+        ("i = 1 AND i + 1 = 2", [("i", "=", 1)], None),
+        ("ns = TIMESTAMP '1970-01-01T00:00:00.000000001'", [], None),
+    ],
+)
+def test_filters_reach_the_source_and_are_applied_again(
+    condition: str, filters: list[tuple[str, str, object]], limit: int | None
+) -> None:
+    scanner = Scanner(TYPED)
+    sql = f"SELECT i FROM t WHERE {condition}"
+    context = SessionContext()
+    context.from_arrow(TYPED, name="t")
+    expected = context.sql(sql).to_arrow_table().to_pylist()
+    assert sorted(map(str, query(scanner, sql, TYPED))) == sorted(map(str, expected))
+    (request,) = scanner.requests
+    assert [(each.column, each.operator, each.value) for each in request.filters] == filters
+    assert request.limit is None
+
+    started(limited := Scanner(TYPED), f"{sql} LIMIT 1")
+    (request,) = limited.requests
+    assert request.limit == limit
+
+
+def started(scanner: Scanner, sql: str) -> int:
+    """Run a statement as sessions do, and return its number of rows."""
+    context = SessionContext(SessionConfig().with_target_partitions(1))
+    context.register_table("t", scanned.read(Spec(scanner.rows.schema), scanner))
+    with opened.noted(OpenedReads()):
+        stream = natively.start(context.sql(sql), lambda: context)
+    return sum(batch.to_pyarrow().num_rows for batch in stream)
+
+
+@pytest.mark.parametrize(
+    ("sql", "limit"),
+    [
+        ("SELECT * FROM t LIMIT 2", 2),
+        ("SELECT i FROM t WHERE i > 0 LIMIT 1 OFFSET 1", 2),
+        ("SELECT i + 1 FROM (SELECT i FROM t LIMIT 3)", 3),
+        ("SELECT i FROM t", None),
+        ("SELECT i FROM t ORDER BY i LIMIT 1", None),
+        ("SELECT DISTINCT b FROM t LIMIT 1", None),
+        ("SELECT i FROM t WHERE i = (SELECT max(i) FROM t) LIMIT 1", None),
+        ("SELECT a.i FROM t a JOIN t b ON a.i = b.i LIMIT 1", None),
+        ("SELECT i FROM t UNION ALL SELECT i FROM t LIMIT 1", None),
+        ("SELECT (SELECT max(i) FROM t) AS m FROM (VALUES (1)) LIMIT 1", None),
+        ("SELECT count(*) FROM t LIMIT 1", None),
+    ],
+)
+def test_a_limit_reaches_the_only_scan(sql: str, limit: int | None) -> None:
+    scanner = Scanner(TYPED)
+    expected = SessionContext()
+    expected.from_arrow(TYPED, name="t")
+    assert started(scanner, sql) == expected.sql(sql).to_arrow_table().num_rows
+    assert {each.limit for each in scanner.requests} == {limit}
+
+
+def test_a_limit_above_filters_that_stay_in_the_plan_does_not_reach_the_scan() -> None:
+    scanner = Scanner(TYPED)
+    assert started(scanner, "SELECT i FROM t WHERE (i = 2 OR i = 5) AND random() < 2 LIMIT 1") == 1
+    assert {each.limit for each in scanner.requests} == {None}
 
 
 def test_a_plan_that_was_left_reads_nothing() -> None:
