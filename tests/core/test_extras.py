@@ -47,7 +47,7 @@ roots = {each.partition(".")[0] for each in sys.modules}
 known = {*sys.stdlib_module_names, "caraway_ai", "caraway_core", "caraway_plugins"}
 print(json.dumps([each for each in sorted(roots - known) if not each.startswith("_")]))
 """
-OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.registry"]
+OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.loading.registry"]
 
 
 def entry_points() -> Iterator[tuple[str, str]]:

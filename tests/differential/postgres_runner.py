@@ -12,7 +12,6 @@ import pyarrow as pa
 from caraway_core.ids import TableName
 from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.remote.words import quoted
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.stages import Policy
 from caraway_executor.statements.local import LocalExecutor
@@ -20,7 +19,7 @@ from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
 from tests.kit.clusters import in_process_cluster
 from tests.kit.postgres import Server, serving
-from tests.kit.remote import column_type, load, resolved
+from tests.kit.remote import column_type, load, quoted, resolved
 
 
 def distributed(executors: int, policy: Policy) -> Opening:

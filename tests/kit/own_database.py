@@ -9,6 +9,8 @@ import pyarrow as pa
 from datafusion import SessionContext
 
 from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
+from caraway_engine.remote import words
+from caraway_plugins.sources.postgres.dialect import POSTGRES
 
 SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int64()), ('o d"d', pa.int64())])
 ROWS = pa.table(
@@ -21,6 +23,7 @@ ROWS = pa.table(
 )
 
 
+words.use("itself", POSTGRES)
 _CAST = re.compile(r'\(("(?:[^"]|"")*")\)::int8')
 
 

@@ -12,11 +12,11 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.remote import RemoteReader, RemoteRows
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable
-from caraway_engine.remote import answers
-from caraway_engine.remote.words import quoted
+from caraway_engine.remote import answers, words
 from caraway_plugins.sources.postgres.source import PostgresSource
 from tests.kit.postgres import Server
 
+quoted = words.of_reader("postgres").quoted
 _TYPES = {
     pa.int16(): "smallint",
     pa.int32(): "integer",

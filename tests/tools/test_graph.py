@@ -11,7 +11,7 @@ def test_imports_are_those_of_modules_and_of_names_in_them() -> None:
     source = """
 import os
 import caraway_core.ids
-from caraway_core.concurrency import tasks
+from caraway_core import tasks
 from caraway_core.errors import CarawayError
 
 def later():

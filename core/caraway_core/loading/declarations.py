@@ -8,12 +8,14 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from caraway_core.loading.dialects import ROWS_ALONE, Dialect
+
 RefreshMode = Literal["full", "append", "changes", "disabled"]
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the check of a manifest has to know of a plug-in.
+    """A plug-in, as the check of a manifest knows it.
 
     `target` is `package.module:name`; a class that holds its own declaration has none. `params`
     None accepts all names, and the plug-in judges them. Those in `hidden_params` are accepted, and
@@ -49,10 +51,17 @@ class Connector(Declaration):
 
     @property
     def has_changes(self) -> bool:
-        """Whether datasets can follow its changes."""
+        """True if datasets can follow its changes."""
         return "changes" in self.modes
 
     @property
     def is_only_followed(self) -> bool:
-        """Whether rows and columns come from its changes alone."""
+        """True if rows and columns come from its changes alone."""
         return self.has_changes and "full" not in self.modes
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseReader(Declaration):
+    """A reader of tables that a database keeps, with the dialect of the database."""
+
+    dialect: Dialect = ROWS_ALONE

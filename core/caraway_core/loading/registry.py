@@ -73,8 +73,8 @@ class Plugins(Mapping[str, "EntryPoint"]):
     def declared(self, name: str) -> Declaration:
         """Return the declaration of what has this name.
 
-        A plug-in that is unknown, cannot be imported or declares nothing gets an empty one: whoever
-        loads it reports the reason.
+        A plug-in that is unknown, cannot be imported or declares nothing gets an empty one. Its
+        load reports the reason.
         """
         try:
             loaded = self[name].load()

@@ -29,7 +29,7 @@ class ColumnFilter:
 
 @dataclass(frozen=True, slots=True)
 class RowRequest:
-    """What a scan has to return: all rows of a table, or those of some splits.
+    """The rows that a scan returns: all of a table, or those of some splits.
 
     The columns are never empty. The engine applies all filters and the limit itself, so a source
     uses what it answers exactly: it may leave out rows that do not pass each filter. `limit` counts

@@ -1,6 +1,6 @@
 """Remote tables: decides what runs in the database, and reads its rows.
 
-`words` generates SQL, but only what the database is known to answer exactly as the engine does.
+`words` generates SQL in the dialect of a database, and only what it answers as the engine does.
 `relations` translates plans, and `filters` the filters that the engine pushes into a scan.
 `datasets` are the tables that the engine scans, and `pushing` replaces whole subtrees of a plan.
 """

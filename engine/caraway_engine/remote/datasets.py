@@ -16,7 +16,7 @@ from caraway_engine.remote import answers, filters, opened, words
 from caraway_engine.remote.filters import FilterCall
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
-from caraway_engine.remote.words import NotPushableError
+from caraway_engine.remote.words import NotPushableError, SqlWriter
 
 
 def build(table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> Table:
@@ -26,12 +26,12 @@ def build(table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> Table:
 
 def relation(table: RemoteTable) -> str:
     """Return the qualified and quoted name of the table in its database."""
-    return ".".join(map(words.quoted, table.relation))
+    return ".".join(map(words.of_reader(table.reader).quoted, table.relation))
 
 
-def in_split(split: RemoteSplit) -> str:
+def in_split(table: RemoteTable, split: RemoteSplit) -> str:
     """Return the SQL condition of a split. The first split includes rows without a key."""
-    key = words.quoted(split.column)
+    key = words.of_reader(table.reader).quoted(split.column)
     tests = []
     if split.low is not None:
         tests.append(f"{key} >= {split.low}")
@@ -80,9 +80,10 @@ class _Fragment:
         names = tuple(self.table.schema.names if columns is None else columns)
         known = {each.name: each for each in self.table.columns}
         condition = LocalCondition.of(filter)
-        tests, left = _divided(condition.calls, known)
+        tests, left = _divided(condition.calls, known, words.of_reader(self.table.reader))
         if self.splits:
-            tests.append(f"({' OR '.join(map(in_split, self.splits))})")
+            parts = [in_split(self.table, each) for each in self.splits]
+            tests.append(f"({' OR '.join(parts)})")
         condition = replace(condition, calls=left)
         answer = _answer(self.table, names, condition, tests)
         return _Scan(answer, names, condition, self.opened)
@@ -116,13 +117,13 @@ class _Scan:
 
 
 def _divided(
-    calls: Sequence[FilterCall], known: Mapping[str, RemoteColumn]
+    calls: Sequence[FilterCall], known: Mapping[str, RemoteColumn], writer: SqlWriter
 ) -> tuple[list[str], list[FilterCall]]:
     """Split conditions into those that the database applies, and those left for the engine."""
     tests, left = [], []
     for call in calls:
         try:
-            test = filters.sql(call, known)
+            test = filters.sql(call, known, writer)
         except NotPushableError:
             left.append(call)
             continue
@@ -140,7 +141,8 @@ def _answer(
     wanted = {*names, *(table.schema.names if condition.columns is None else condition.columns)}
     # Without any column, rows still have to be counted.
     columns = [each for each in table.columns if each.name in wanted] or [*table.columns[:1]]
-    terms = [words.sent(words.column(each), each.type) for each in columns]
+    writer = words.of_reader(table.reader)
+    terms = [writer.sent(writer.column(each), each.type) for each in columns]
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
     sql = f"SELECT {', '.join(terms)} FROM {relation(table)}{where}"
     return SourceQuery(table, sql, pa.schema([table.schema.field(each.name) for each in columns]))

@@ -10,23 +10,19 @@ import pyarrow as pa
 from substrait.algebra_pb2 import AggregateFunction, Expression
 from substrait.type_pb2 import Type
 
-from caraway_engine.remote import words
-from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import field_of
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECONDS = 6
-_AVERAGE_SCALE = 4
-_SUM_DIGITS = 38
 _COMPARISONS = frozenset({"equal", "not_equal", "lt", "lte", "gt", "gte"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "bitwise_shift_right"})
-_COUNTED = frozenset(
-    {"bool", "int", "decimal", "text", "date", "timestamp", "timestamptz"}
-)  # fmt: skip
 
 
-def scalar(expression: Expression, columns: Sequence[Term], functions: Functions) -> Term:
+def scalar(
+    expression: Expression, columns: Sequence[Term], functions: Functions, writer: SqlWriter
+) -> Term:
     """Translate an expression over the columns of its input.
 
     Raises:
@@ -39,16 +35,16 @@ def scalar(expression: Expression, columns: Sequence[Term], functions: Functions
                 raise NotPushableError("a field of a field")
             return columns[field]
         case "literal":
-            return words.literal(value_of(expression.literal))
+            return writer.literal(value_of(expression.literal))
         case "cast":
-            inner = scalar(expression.cast.input, columns, functions)
-            return words.cast(inner, _arrow(expression.cast.type))
+            inner = scalar(expression.cast.input, columns, functions, writer)
+            return writer.cast(inner, _arrow(expression.cast.type))
         case "singular_or_list":
             found = expression.singular_or_list
-            options = [scalar(each, columns, functions) for each in found.options]
-            return words.among(scalar(found.value, columns, functions), options)
+            options = [scalar(each, columns, functions, writer) for each in found.options]
+            return writer.among(scalar(found.value, columns, functions, writer), options)
         case "scalar_function":
-            return _call(expression.scalar_function, columns, functions)
+            return _call(expression.scalar_function, columns, functions, writer)
         case other:
             raise NotPushableError(str(other))
 
@@ -58,6 +54,7 @@ def measure(
     condition: Term | None,
     columns: Sequence[Term],
     functions: Functions,
+    writer: SqlWriter,
 ) -> Term:
     """Translate an aggregate over the columns of its input.
 
@@ -67,25 +64,27 @@ def measure(
     name = functions.name(function.function_reference)
     if len(function.sorts) or len(function.options):
         raise NotPushableError(name)
-    arguments = [scalar(each.value, columns, functions) for each in function.arguments]
+    arguments = [scalar(each.value, columns, functions, writer) for each in function.arguments]
     if not all(each.is_exact for each in arguments):
         raise NotPushableError(name)
     is_distinct = function.invocation == AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
     if condition is not None and (condition.kind != "bool" or not condition.is_exact):
         raise NotPushableError("filter")
+    if condition is not None:
+        writer.need("filter")
     only = "" if condition is None else f" FILTER (WHERE {condition.sql})"
     if name == "count":
-        return _count(function, arguments, is_distinct, only)
+        return _count(function, arguments, only, writer)
     if len(arguments) != 1 or is_distinct:
         raise NotPushableError(name)
     (argument,) = arguments
     match name:
         case "sum":
-            return _sum(argument, only)
+            return writer.sum(argument, only)
         case "avg":
-            return _average(argument, only)
+            return writer.average(argument, only)
         case "min" | "max":
-            return _extreme(name, argument, only)
+            return writer.extreme(name, argument, only)
     raise NotPushableError(name)
 
 
@@ -125,23 +124,26 @@ def _moment(found: Any, *, has_zone: bool) -> datetime.datetime:
 
 
 def _call(
-    function: Expression.ScalarFunction, columns: Sequence[Term], functions: Functions
+    function: Expression.ScalarFunction,
+    columns: Sequence[Term],
+    functions: Functions,
+    writer: SqlWriter,
 ) -> Term:
     name = functions.name(function.function_reference)
     if name in ("like", "ilike"):
-        return _like(name, function, columns, functions)
-    operands = [scalar(each.value, columns, functions) for each in function.arguments]
+        return _like(name, function, columns, functions, writer)
+    operands = [scalar(each.value, columns, functions, writer) for each in function.arguments]
     if name in ("and", "or"):
-        return reduce(lambda left, right: words.both(name, left, right), operands)
+        return reduce(lambda left, right: writer.both(name, left, right), operands)
     if name in _COMPARISONS and len(operands) == 2:
-        return words.compared(name, *operands)
+        return writer.compared(name, *operands)
     if name in _ARITHMETIC and len(operands) == 2:
-        return words.computed(name, *operands)
+        return writer.computed(name, *operands)
     match name:
         case "not":
-            return words.negated(*operands)
+            return writer.negated(*operands)
         case "is_null" | "is_not_null":
-            return words.null_test(*operands, is_null=name == "is_null")
+            return writer.null_test(*operands, is_null=name == "is_null")
     raise NotPushableError(name)
 
 
@@ -150,6 +152,7 @@ def _like(
     function: Expression.ScalarFunction,
     columns: Sequence[Term],
     functions: Functions,
+    writer: SqlWriter,
 ) -> Term:
     value, pattern, *escape = (each.value for each in function.arguments)
     if name != "like" or any(each.literal.WhichOneof("literal_type") != "null" for each in escape):
@@ -157,57 +160,19 @@ def _like(
     text = value_of(pattern.literal) if pattern.WhichOneof("rex_type") == "literal" else None
     if not isinstance(text, str):
         raise NotPushableError(name)
-    return words.alike(scalar(value, columns, functions), text)
+    return writer.alike(scalar(value, columns, functions, writer), text)
 
 
 def _count(
-    function: AggregateFunction, arguments: Sequence[Term], is_distinct: bool, only: str
+    function: AggregateFunction, arguments: Sequence[Term], only: str, writer: SqlWriter
 ) -> Term:
     is_constant = all(each.value.WhichOneof("rex_type") == "literal" for each in function.arguments)
+    is_distinct = function.invocation == AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
     if is_constant and not is_distinct:
-        return words.of_type(f"count(*){only}", pa.int64())
-    if len(arguments) != 1 or (is_distinct and arguments[0].kind not in _COUNTED):
+        return writer.count(None, only)
+    if len(arguments) != 1 or (is_distinct and arguments[0].kind in ("", "double")):
         raise NotPushableError("count")
-    distinct = "DISTINCT " if is_distinct else ""
-    return words.of_type(f"count({distinct}{arguments[0].sql}){only}", pa.int64())
-
-
-def _sum(argument: Term, only: str) -> Term:
-    sql = f"sum({argument.sql}){only}"
-    if argument.kind == "int":
-        return words.of_type(f"({sql})::int8", pa.int64())
-    if argument.kind == "decimal":
-        digits = _SUM_DIGITS - argument.scale
-        return Term(sql, "decimal", digits=digits, scale=argument.scale)
-    if argument.kind == "double" and argument.is_finite:
-        return Term(sql, "double", is_finite=True)
-    raise NotPushableError("sum")
-
-
-def _average(argument: Term, only: str) -> Term:
-    if argument.kind == "double" and argument.is_finite:
-        return Term(f"avg({argument.sql}){only}", "double", is_finite=True)
-    if argument.kind != "decimal":
-        raise NotPushableError("avg")
-    # The engine returns four more digits, and truncates the rest.
-    scale = argument.scale + _AVERAGE_SCALE
-    sql = (
-        f"(div(sum({argument.sql}){only} * 1{'0' * scale}, "
-        f"nullif(count({argument.sql}){only}, 0)) * 0.{'0' * (scale - 1)}1)"
-    )
-    return Term(sql, "decimal", digits=_SUM_DIGITS - scale, scale=scale)
-
-
-def _extreme(name: str, argument: Term, only: str) -> Term:
-    if argument.kind not in _COUNTED - {"bool"}:
-        raise NotPushableError(name)
-    collation = ' COLLATE "C"' if argument.kind == "text" else ""
-    return Term(
-        f"{name}({argument.sql}{collation}){only}",
-        argument.kind,
-        digits=argument.digits,
-        scale=argument.scale,
-    )
+    return writer.count(arguments[0], only, is_distinct=is_distinct)
 
 
 def _arrow(type_: Type) -> pa.DataType:

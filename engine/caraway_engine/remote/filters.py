@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.tables import RemoteColumn
-from caraway_engine.remote import words
-from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 
 _NAMES = {
     "equal": "equal",
@@ -88,30 +87,30 @@ def is_known(call: FilterCall) -> bool:
     )
 
 
-def sql(call: FilterCall, known: Mapping[str, RemoteColumn]) -> Term:
+def sql(call: FilterCall, known: Mapping[str, RemoteColumn], writer: SqlWriter) -> Term:
     """Translate a condition to SQL.
 
     Raises:
         NotPushableError: the database may answer it differently.
     """
     if call.name == "field":
-        return words.column(known[call.value])
+        return writer.column(known[call.value])
     if call.name == "literal":
-        return words.literal(value_of(call.value))
-    operands = [sql(each, known) for each in call.operands]
+        return writer.literal(value_of(call.value))
+    operands = [sql(each, known, writer) for each in call.operands]
     if call.name in _NAMES:
-        return words.compared(_NAMES[call.name], *operands)
+        return writer.compared(_NAMES[call.name], *operands)
     if call.name in _LOGIC:
-        return words.both(_LOGIC[call.name], *operands)
+        return writer.both(_LOGIC[call.name], *operands)
     match call.name:
         case "invert":
-            return words.negated(*operands)
+            return writer.negated(*operands)
         case "is_in":
-            return words.among(
-                operands[0], [words.literal(value_of(each)) for each in options(call)]
+            return writer.among(
+                operands[0], [writer.literal(value_of(each)) for each in options(call)]
             )
         case "is_null" | "is_valid":
-            return words.null_test(*operands, is_null=call.name == "is_null")
+            return writer.null_test(*operands, is_null=call.name == "is_null")
     raise NotPushableError(call.name)
 
 

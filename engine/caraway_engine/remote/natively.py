@@ -33,7 +33,7 @@ def _limit(dataframe: Any) -> int | None:
     if not any(name == "Limit" for name, _ in _nodes(dataframe.logical_plan())):
         return None
     optimized = dataframe.optimized_logical_plan()
-    # A subquery in an expression is no input of the plan, but its text is in that of the plan.
+    # The inputs of a plan lack the subqueries in its expressions; its text has them.
     if optimized.display_indent().count("TableScan") != 1:
         return None
     nodes = dict(_nodes(optimized))

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caraway_core.tables import RemoteTable
 from caraway_engine.remote import words
-from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class RemoteQuery:
     limit: int | None = None
     offset: int = 0
     is_reducing: bool = False
+
+    @property
+    def writer(self) -> SqlWriter:
+        """What writes expressions for the database of the table."""
+        return words.of_reader(self.table.reader)
 
     def filtered(self, test: Term) -> "RemoteQuery":
         """Add a condition, which the database evaluates exactly."""
@@ -48,6 +53,7 @@ class RemoteQuery:
 
     def grouped(self, keys: Sequence[Term], measures: Sequence[Term]) -> "RemoteQuery":
         """Group the rows."""
+        self.writer.need("group")
         if not self._is_open or not all(
             each.kind not in ("", "double") and each.is_exact for each in keys
         ):
@@ -59,6 +65,10 @@ class RemoteQuery:
 
     def limited(self, order: Sequence[str], limit: int | None, offset: int) -> "RemoteQuery":
         """Order the rows, and apply a limit and an offset."""
+        if limit is not None:
+            self.writer.need("limit")
+        if offset:
+            self.writer.need("offset")
         if self.limit is not None or self.order:
             raise NotPushableError("a limit of a limit")
         return replace(self, order=tuple(order), limit=limit, offset=offset, is_reducing=True)
@@ -66,7 +76,8 @@ class RemoteQuery:
     def sql(self, schema: pa.Schema) -> str:
         """Return the SQL text, with columns converted to what the driver sends for a schema."""
         columns = [
-            words.sent(term, field.type) for term, field in zip(self.columns, schema, strict=True)
+            self.writer.sent(term, field.type)
+            for term, field in zip(self.columns, schema, strict=True)
         ]
         parts = [f"SELECT {', '.join(columns) or 'TRUE'} FROM {self.source}"]
         if self.tests:

@@ -8,7 +8,7 @@ from caraway_core.ids import TableName
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import expressions, words
 from caraway_engine.remote.queries import RemoteQuery
-from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 from caraway_engine.stages import naming
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import body, kind, table_name
@@ -39,7 +39,7 @@ class Translator:
 
     def term(self, expression: Expression, query: RemoteQuery) -> Term:
         """Translate an expression over the columns of a query. Raises the same as `query`."""
-        return expressions.scalar(expression, query.columns, self._functions)
+        return expressions.scalar(expression, query.columns, self._functions, query.writer)
 
     def _read(self, rel: Rel) -> RemoteQuery:
         read = rel.read
@@ -50,7 +50,8 @@ class Translator:
             raise NotPushableError("a filter in a read")
         known = {each.name: each for each in table.columns}
         names = [read.base_schema.names[place] for place in naming.places(rel)]
-        columns = [words.column(known[name]) for name in names]
+        writer = words.of_reader(table.reader)
+        columns = [writer.column(known[name]) for name in names]
         if read.HasField("projection"):
             columns = [columns[item.field] for item in read.projection.select.struct_items]
         return RemoteQuery(table, self._named(table), tuple(columns))
@@ -76,7 +77,9 @@ class Translator:
         for each in aggregate.measures:
             condition = self.term(each.filter, below) if each.HasField("filter") else None
             measures.append(
-                expressions.measure(each.measure, condition, below.columns, self._functions)
+                expressions.measure(
+                    each.measure, condition, below.columns, self._functions, below.writer
+                )
             )
         return below.grouped(keys, measures)
 
@@ -86,7 +89,9 @@ class Translator:
         below, order = fetch.input, list[str]()
         if kind(below) == "sort":
             inner = self.query(below.sort.input)
-            order = [_key(each, self.term(each.expr, inner)) for each in below.sort.sorts]
+            order = [
+                _key(each, inner.writer, self.term(each.expr, inner)) for each in below.sort.sorts
+            ]
             inner = _emitted(below, inner)
         else:
             inner = self.query(below)
@@ -100,12 +105,12 @@ def _emitted(rel: Rel, query: RemoteQuery) -> RemoteQuery:
     return query.selected([query.columns[place] for place in common.emit.output_mapping])
 
 
-def _key(field: SortField, term: Term) -> str:
+def _key(field: SortField, writer: SqlWriter, term: Term) -> str:
     name = SortField.SortDirection.Name(field.direction)
     found = _DIRECTIONS.get(name)
     if found is None:
         raise NotPushableError(name)
-    return words.ordered(term, descending=found[0], nulls_first=found[1])
+    return writer.ordered(term, descending=found[0], nulls_first=found[1])
 
 
 def _count(fetch: FetchRel, name: str) -> int | None:

@@ -83,10 +83,15 @@ def _statement(
     query: RemoteQuery, stage: Stage, table: RemoteTable, splits: Sequence[RemoteSplit] | None
 ) -> SourceQuery:
     if splits is not None:
-        test = f"({' OR '.join(map(datasets.in_split, splits))})" if splits else "FALSE"
+        test = _in_any(table, splits)
         # Conditions come before groups, order and limit, so a task has those of its share.
         query = replace(query, tests=(*query.tests, test))
     return SourceQuery(table, query.sql(stage.schema), stage.schema, query.is_reducing)
+
+
+def _in_any(table: RemoteTable, splits: Sequence[RemoteSplit]) -> str:
+    tests = [datasets.in_split(table, each) for each in splits]
+    return f"({' OR '.join(tests)})" if tests else "FALSE"
 
 
 def _only_table(rel: Rel) -> TableName | None:

@@ -1,8 +1,8 @@
-"""Generates SQL for PostgreSQL, for expressions that it evaluates exactly as the engine does.
+"""Generates SQL for expressions that a database evaluates exactly as the engine does.
 
-Everything else raises `NotPushableError` and stays with the engine. Excluded are floating-point
-comparisons (NaN and -0.0 differ) and divisions (other digits). So are functions of text and time,
-and casts that may fail or round.
+The dialect of the database lists the exact operations. Everything else raises `NotPushableError`
+and stays with the engine. No dialect can list comparisons of floating-point numbers (NaN and -0.0
+differ), divisions (other digits), functions of text and time, and casts that may fail or round.
 """
 
 import datetime
@@ -10,19 +10,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
 
 import pyarrow as pa
 
+from caraway_core.loading import registry
+from caraway_core.loading.declarations import DatabaseReader
+from caraway_core.loading.dialects import ROWS_ALONE, Dialect, Kind, Operation
 from caraway_core.tables import RemoteColumn
 
 types = pa.types
-Kind = Literal["bool", "int", "decimal", "double", "text", "date", "timestamp", "timestamptz", ""]
 _COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
-_INTEGERS = {8: "int2", 16: "int2", 32: "int4", 64: "int8"}
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _MOST_DIGITS = 38
+_AVERAGE_SCALE = 4
 _PLAIN_PATTERN = re.compile(r"[^\\]*")
 
 
@@ -48,13 +49,6 @@ class Term:
     is_text: bool = False
 
 
-def quoted(name: str) -> str:
-    """Quote an identifier."""
-    if "\0" in name:
-        raise NotPushableError("a name with NUL")
-    return '"' + name.replace('"', '""') + '"'
-
-
 def kind_of(type_: pa.DataType) -> Kind:
     """Return how values of a type compare."""
     for test, kind in _KINDS.items():
@@ -63,20 +57,252 @@ def kind_of(type_: pa.DataType) -> Kind:
     return ""
 
 
-def column(found: RemoteColumn) -> Term:
-    """Return a column of the table itself."""
-    return _typed(quoted(found.name), found.type, found)
+_writers: dict[str, "SqlWriter"] = {}
 
 
-def of_type(sql: str, type_: pa.DataType) -> Term:
-    """Return an SQL expression whose result has a type of the engine."""
-    return _typed(sql, type_, RemoteColumn("", type_, is_comparable=True))
+def of_reader(name: str) -> "SqlWriter":
+    """Return the writer for the databases of a reader; one that declares none only reads rows."""
+    if name not in _writers:
+        declared = registry.REMOTE_READERS.declared(name)
+        use(name, declared.dialect if isinstance(declared, DatabaseReader) else ROWS_ALONE)
+    return _writers[name]
 
 
-def _typed(sql: str, type_: pa.DataType, found: RemoteColumn) -> Term:
-    kind = kind_of(type_) if found.is_comparable else ""
-    digits, scale = _digits(type_)
-    return Term(sql, kind, digits=digits, scale=scale, is_text=found.is_text)
+def use(name: str, dialect: Dialect) -> None:
+    """Write SQL for the databases of a reader in this dialect from now on."""
+    _writers[name] = SqlWriter(dialect)
+
+
+class SqlWriter:
+    """Writes expressions in one dialect.
+
+    Its methods raise `NotPushableError` where the database may answer differently.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        """Take the spelling, and the operations that are exact."""
+        self._dialect = dialect
+
+    def need(self, operation: Operation) -> None:
+        """Check that the database does something exactly as the engine does."""
+        self._need(operation)
+
+    def quoted(self, name: str) -> str:
+        """Quote an identifier."""
+        if "\0" in name:
+            raise NotPushableError("a name with NUL")
+        quote = self._dialect.quote
+        return quote + name.replace(quote, quote * 2) + quote
+
+    def column(self, found: RemoteColumn) -> Term:
+        """Return a column of the table itself."""
+        return self._typed(self.quoted(found.name), found.type, found)
+
+    def of_type(self, sql: str, type_: pa.DataType) -> Term:
+        """Return an SQL expression whose result has a type of the engine."""
+        return self._typed(sql, type_, RemoteColumn("", type_, is_comparable=True))
+
+    def literal(self, value: object) -> Term:
+        """Return a Python value as an SQL literal."""
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            moment = value.astimezone(datetime.UTC).replace(tzinfo=None)
+            return Term(self._literal("timestamptz", moment.isoformat(sep=" ")), "timestamptz")
+        for type_, (kind, text) in _LITERALS.items():
+            if type(value) is type_:
+                digits, scale = _literal_digits(value)
+                name, content = text(value)
+                return Term(self._literal(name, content), kind, digits=digits, scale=scale)
+        raise NotPushableError(f"a value of {type(value).__name__}")
+
+    def compared(self, name: str, left: Term, right: Term) -> Term:
+        """Return a comparison; a floating-point comparison includes all rows that may match."""
+        if name not in _COMPARISONS or left.kind != right.kind or not left.kind:
+            raise NotPushableError(name)
+        sign = _COMPARISONS[name]
+        if left.kind == "double":
+            return self._compared_doubles(sign, left, right)
+        self._fit(left, right)
+        if left.kind == "text" and sign not in ("=", "<>"):
+            left = Term(f"{left.sql}{self._dialect.collation}", "text", left.is_exact)
+        return Term(f"({left.sql} {sign} {right.sql})", "bool")
+
+    def both(self, name: str, left: Term, right: Term) -> Term:
+        """Return AND or OR."""
+        if name not in ("and", "or") or left.kind != "bool" or right.kind != "bool":
+            raise NotPushableError(name)
+        return Term(
+            f"({left.sql} {name.upper()} {right.sql})", "bool", left.is_exact and right.is_exact
+        )
+
+    def negated(self, term: Term) -> Term:
+        """Return NOT. An inexact condition is refused, because its negation would drop rows."""
+        if term.kind != "bool" or not term.is_exact:
+            raise NotPushableError("not")
+        return Term(f"(NOT {term.sql})", "bool")
+
+    def null_test(self, term: Term, *, is_null: bool) -> Term:
+        """Return IS NULL or IS NOT NULL, which work for every type."""
+        if not term.is_exact:
+            raise NotPushableError("is null")
+        return Term(f"({term.sql} IS {'' if is_null else 'NOT '}NULL)", "bool")
+
+    def alike(self, value: Term, pattern: str) -> Term:
+        """Return LIKE with a pattern without escapes."""
+        self.need("like")
+        if value.kind != "text" or not _PLAIN_PATTERN.fullmatch(pattern):
+            raise NotPushableError("like")
+        return Term(f"({value.sql} LIKE {self.literal(pattern).sql})", "bool")
+
+    def among(self, value: Term, options: list[Term]) -> Term:
+        """Return IN with a list."""
+        if (
+            not options
+            or value.kind in ("", "double")
+            or {each.kind for each in options} != {value.kind}
+        ):
+            raise NotPushableError("in")
+        self._fit(value, *options)
+        return Term(f"({value.sql} IN ({', '.join(each.sql for each in options)}))", "bool")
+
+    def computed(self, name: str, left: Term, right: Term) -> Term:
+        """Return arithmetic on integers and decimals, which both sides compute exactly."""
+        if name == "bitwise_shift_right" and left.kind == right.kind == "int":
+            self.need("shift int")
+            return replace(left, sql=f"({left.sql} >> {self._cast('shift', right.sql)})")
+        if name not in _ARITHMETIC or left.kind != right.kind:
+            raise NotPushableError(name)
+        self._need(f"{name} {left.kind}")
+        sql = f"({left.sql} {_ARITHMETIC[name]} {right.sql})"
+        if name == "multiply":
+            return Term(
+                sql, left.kind, digits=left.digits + right.digits, scale=left.scale + right.scale
+            )
+        digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
+        return Term(sql, left.kind, digits=digits, scale=scale)
+
+    def cast(self, term: Term, to: pa.DataType) -> Term:
+        """Return a cast that does not round, and fails only where the engine's cast fails too."""
+        kind = kind_of(to)
+        digits, scale = _digits(to)
+        if term.kind == kind == "int":
+            self.need("cast int")
+            return Term(self._cast(_integer(to), term.sql), "int", digits=digits)
+        if term.kind in ("int", "decimal") and kind == "decimal":
+            self.need("cast decimal")
+            if digits < term.digits or scale < term.scale:
+                raise NotPushableError("a cast that may fail or round")
+            return Term(self._cast("decimal", term.sql), "decimal", digits=digits, scale=scale)
+        if term.kind in ("int", "decimal") and types.is_float64(to):
+            self.need("cast double")
+            return Term(self._cast("double", term.sql), "double", is_finite=True)
+        if term.kind == kind == "text":
+            return term
+        raise NotPushableError(f"a cast to {to}")
+
+    def ordered(self, term: Term, *, descending: bool, nulls_first: bool) -> str:
+        """Return one key of ORDER BY."""
+        self.need("sort")
+        if term.kind in ("", "double"):
+            raise NotPushableError("order by")
+        collation = self._dialect.collation if term.kind == "text" else ""
+        return (
+            f"{term.sql}{collation} {'DESC' if descending else 'ASC'} "
+            f"NULLS {'FIRST' if nulls_first else 'LAST'}"
+        )
+
+    def sent(self, term: Term, type_: pa.DataType) -> str:
+        """Return a column of an answer, converted to a form that the driver has for its type."""
+        is_decimal = types.is_decimal(type_) and self._dialect.sends_decimals_as_text
+        if term.is_text or is_decimal:
+            return self._cast("texts" if types.is_list(type_) else "text", term.sql)
+        if types.is_integer(type_) and term.kind == "int":
+            return self._cast(_integer(type_), term.sql)
+        return term.sql
+
+    def count(self, argument: Term | None, only: str, *, is_distinct: bool = False) -> Term:
+        """Return count; without an argument, that of all rows."""
+        self.need("count distinct" if is_distinct else "count")
+        what = f"{'DISTINCT ' if is_distinct else ''}{argument.sql}" if argument else "*"
+        return self.of_type(f"count({what}){only}", pa.int64())
+
+    def sum(self, argument: Term, only: str) -> Term:
+        """Return sum. Those of doubles are of numbers that were integers or decimals."""
+        self._need(f"sum {argument.kind}")
+        sql = f"sum({argument.sql}){only}"
+        if argument.kind == "int":
+            return self.of_type(self._cast("int64", sql), pa.int64())
+        if argument.kind == "decimal":
+            digits = _MOST_DIGITS - argument.scale
+            return Term(sql, "decimal", digits=digits, scale=argument.scale)
+        if argument.is_finite:
+            return Term(sql, "double", is_finite=True)
+        raise NotPushableError("sum")
+
+    def average(self, argument: Term, only: str) -> Term:
+        """Return avg."""
+        self._need(f"avg {argument.kind}")
+        if argument.kind == "double" and argument.is_finite:
+            return Term(f"avg({argument.sql}){only}", "double", is_finite=True)
+        if argument.kind != "decimal":
+            raise NotPushableError("avg")
+        # The engine returns four more digits, and truncates the rest.
+        scale = argument.scale + _AVERAGE_SCALE
+        sql = (
+            f"(div(sum({argument.sql}){only} * 1{'0' * scale}, "
+            f"nullif(count({argument.sql}){only}, 0)) * 0.{'0' * (scale - 1)}1)"
+        )
+        return Term(sql, "decimal", digits=_MOST_DIGITS - scale, scale=scale)
+
+    def extreme(self, name: str, argument: Term, only: str) -> Term:
+        """Return min or max."""
+        self.need("extreme")
+        if argument.kind in ("", "bool", "double"):
+            raise NotPushableError(name)
+        collation = self._dialect.collation if argument.kind == "text" else ""
+        return Term(
+            f"{name}({argument.sql}{collation}){only}",
+            argument.kind,
+            digits=argument.digits,
+            scale=argument.scale,
+        )
+
+    def _need(self, operation: str) -> None:
+        if operation not in self._dialect.exact:
+            raise NotPushableError(operation)
+
+    def _typed(self, sql: str, type_: pa.DataType, found: RemoteColumn) -> Term:
+        kind = kind_of(type_) if found.is_comparable else ""
+        digits, scale = _digits(type_)
+        known = kind if kind in self._dialect.kinds else ""
+        return Term(sql, known, digits=digits, scale=scale, is_text=found.is_text)
+
+    def _literal(self, name: str, content: str) -> str:
+        if name not in self._dialect.literals:
+            raise NotPushableError(f"a literal of kind {name}")
+        return self._dialect.literals[name].format(content)
+
+    def _cast(self, name: str, sql: str) -> str:
+        if name not in self._dialect.casts:
+            raise NotPushableError(f"a cast to {name}")
+        return self._dialect.casts[name].format(sql)
+
+    def _fit(self, *terms: Term) -> None:
+        """Check that decimals have a common type in the database."""
+        most = self._dialect.most_digits
+        if most is None or terms[0].kind != "decimal":
+            return
+        if max(each.digits for each in terms) + max(each.scale for each in terms) > most:
+            raise NotPushableError("decimals of many digits")
+
+    def _compared_doubles(self, sign: str, left: Term, right: Term) -> Term:
+        """Compare so that no row is missed: the engine treats NaN and -0.0 differently."""
+        if sign == "<>":
+            raise NotPushableError("not_equal")
+        wide = sign if sign == "=" else sign[0] + "="
+        tests = [f"{left.sql} {wide} {right.sql}"]
+        if nan := self._dialect.nan:
+            tests += [f"{each.sql} = {nan}" for each in (left, right)]
+        return Term(f"({' OR '.join(tests)})", "bool", is_exact=False)
 
 
 def _digits(type_: pa.DataType) -> tuple[int, int]:
@@ -85,137 +311,10 @@ def _digits(type_: pa.DataType) -> tuple[int, int]:
     return (_INTEGER_DIGITS[type_.bit_width], 0) if types.is_integer(type_) else (0, 0)
 
 
-def literal(value: object) -> Term:
-    """Return a Python value as an SQL literal."""
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return Term(_timestamp(value), "timestamptz")
-    for type_, (kind, word) in _LITERALS.items():
-        if type(value) is type_:
-            digits, scale = _literal_digits(value)
-            return Term(word(value), kind, digits=digits, scale=scale)
-    raise NotPushableError(f"a value of {type(value).__name__}")
-
-
-def compared(name: str, left: Term, right: Term) -> Term:
-    """Return a comparison; a floating-point comparison includes all rows that may match."""
-    if name not in _COMPARISONS or left.kind != right.kind or not left.kind:
-        raise NotPushableError(name)
-    sign = _COMPARISONS[name]
-    if left.kind == "double":
-        return _compared_doubles(sign, left, right)
-    if left.kind == "text" and sign not in ("=", "<>"):
-        left = Term(f'{left.sql} COLLATE "C"', "text", left.is_exact)
-    return Term(f"({left.sql} {sign} {right.sql})", "bool")
-
-
-def both(name: str, left: Term, right: Term) -> Term:
-    """Return AND or OR."""
-    if name not in ("and", "or") or left.kind != "bool" or right.kind != "bool":
-        raise NotPushableError(name)
-    return Term(
-        f"({left.sql} {name.upper()} {right.sql})", "bool", left.is_exact and right.is_exact
-    )
-
-
-def negated(term: Term) -> Term:
-    """Return NOT. An inexact condition is refused, because its negation would drop rows."""
-    if term.kind != "bool" or not term.is_exact:
-        raise NotPushableError("not")
-    return Term(f"(NOT {term.sql})", "bool")
-
-
-def null_test(term: Term, *, is_null: bool) -> Term:
-    """Return IS NULL or IS NOT NULL, which work for every type."""
-    if not term.is_exact:
-        raise NotPushableError("is null")
-    return Term(f"({term.sql} IS {'' if is_null else 'NOT '}NULL)", "bool")
-
-
-def alike(value: Term, pattern: str) -> Term:
-    """Return LIKE with a pattern without escapes."""
-    if value.kind != "text" or not _PLAIN_PATTERN.fullmatch(pattern):
-        raise NotPushableError("like")
-    return Term(f"({value.sql} LIKE {literal(pattern).sql})", "bool")
-
-
-def among(value: Term, options: list[Term]) -> Term:
-    """Return IN with a list."""
-    if (
-        not options
-        or value.kind in ("", "double")
-        or {each.kind for each in options} != {value.kind}
-    ):
-        raise NotPushableError("in")
-    return Term(f"({value.sql} IN ({', '.join(each.sql for each in options)}))", "bool")
-
-
-def computed(name: str, left: Term, right: Term) -> Term:
-    """Return arithmetic on integers and decimals, which both sides compute without rounding."""
-    if name == "bitwise_shift_right" and left.kind == right.kind == "int":
-        return replace(left, sql=f"({left.sql} >> ({right.sql})::int4)")
-    if name not in _ARITHMETIC or left.kind != right.kind or left.kind not in ("int", "decimal"):
-        raise NotPushableError(name)
-    sql = f"({left.sql} {_ARITHMETIC[name]} {right.sql})"
-    if name == "multiply":
-        return Term(
-            sql, left.kind, digits=left.digits + right.digits, scale=left.scale + right.scale
-        )
-    digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
-    return Term(sql, left.kind, digits=digits, scale=scale)
-
-
-def cast(term: Term, to: pa.DataType) -> Term:
-    """Return a cast that does not round, and fails only where the engine's cast fails too."""
-    kind = kind_of(to)
-    digits, scale = _digits(to)
-    if term.kind == kind == "int":
-        return Term(f"({term.sql})::{_integer(to)}", "int", digits=digits)
-    if term.kind in ("int", "decimal") and kind == "decimal":
-        if digits < term.digits or scale < term.scale:
-            raise NotPushableError("a cast that may fail or round")
-        return Term(f"({term.sql})::numeric", "decimal", digits=digits, scale=scale)
-    if term.kind in ("int", "decimal") and types.is_float64(to):
-        return Term(f"({term.sql})::float8", "double", is_finite=True)
-    if term.kind == kind == "text":
-        return term
-    raise NotPushableError(f"a cast to {to}")
-
-
-def ordered(term: Term, *, descending: bool, nulls_first: bool) -> str:
-    """Return one key of ORDER BY."""
-    if term.kind in ("", "double"):
-        raise NotPushableError("order by")
-    collation = ' COLLATE "C"' if term.kind == "text" else ""
-    return (
-        f"{term.sql}{collation} {'DESC' if descending else 'ASC'} "
-        f"NULLS {'FIRST' if nulls_first else 'LAST'}"
-    )
-
-
-def sent(term: Term, type_: pa.DataType) -> str:
-    """Return a column of an answer, converted to a form that the driver supports for its type."""
-    if term.is_text or types.is_decimal(type_):
-        items = "[]" if types.is_list(type_) else ""
-        return f"({term.sql})::text{items}"
-    if types.is_integer(type_) and term.kind == "int":
-        return f"({term.sql})::{_integer(type_)}"
-    return term.sql
-
-
 def _integer(type_: pa.DataType) -> str:
     if not types.is_signed_integer(type_):
         raise NotPushableError("unsigned numbers")
-    return _INTEGERS[type_.bit_width]
-
-
-def _compared_doubles(sign: str, left: Term, right: Term) -> Term:
-    """Compare so that no row is missed: the engine treats NaN and -0.0 differently."""
-    if sign == "<>":
-        raise NotPushableError("not_equal")
-    wide = sign if sign == "=" else sign[0] + "="
-    tests = [f"{left.sql} {wide} {right.sql}"]
-    tests += [f"{each.sql} = 'NaN'::float8" for each in (left, right)]
-    return Term(f"({' OR '.join(tests)})", "bool", is_exact=False)
+    return f"int{type_.bit_width}"
 
 
 def _literal_digits(value: object) -> tuple[int, int]:
@@ -228,41 +327,28 @@ def _literal_digits(value: object) -> tuple[int, int]:
     return 0, 0
 
 
-def _text(value: str) -> str:
+def _text(value: str) -> tuple[str, str]:
     if "\0" in value:
         raise NotPushableError("text with NUL")
-    return "'" + value.replace("'", "''") + "'::text"
+    return "text", value.replace("'", "''")
 
 
-def _number(value: int) -> str:
+def _number(value: int) -> tuple[str, str]:
     if not -(2**63) <= value < 2**63:
         raise NotPushableError("a number of more than 64 bits")
-    return f"({value})::int8" if value != -(2**63) else "('-9223372036854775808')::int8"
+    return ("int", str(value)) if value != -(2**63) else ("smallest", "")
 
 
-def _decimal(value: Decimal) -> str:
+def _decimal(value: Decimal) -> tuple[str, str]:
     if not value.is_finite() or len(value.as_tuple().digits) > _MOST_DIGITS:
         raise NotPushableError("a decimal of many digits")
-    return f"({value:f})::numeric"
+    return "decimal", f"{value:f}"
 
 
-def _double(value: float) -> str:
+def _double(value: float) -> tuple[str, str]:
     if value != value or value in (float("inf"), float("-inf")):
         raise NotPushableError("a number that is not finite")
-    return f"('{value!r}')::float8"
-
-
-def _date(value: datetime.date) -> str:
-    return f"DATE '{value.isoformat()}'"
-
-
-def _timestamp(value: datetime.datetime) -> str:
-    text = value.replace(tzinfo=None).isoformat(sep=" ")
-    if value.tzinfo is None:
-        return f"TIMESTAMP '{text}'"
-    return (
-        f"TIMESTAMPTZ '{value.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(sep=' ')}+00'"
-    )
+    return "double", repr(value)
 
 
 _KINDS: Mapping[Callable[[pa.DataType], bool], Kind] = {
@@ -276,12 +362,13 @@ _KINDS: Mapping[Callable[[pa.DataType], bool], Kind] = {
     lambda type_: types.is_timestamp(type_) and type_.tz is None: "timestamp",
     lambda type_: types.is_timestamp(type_) and type_.tz is not None: "timestamptz",
 }
-_LITERALS: Mapping[type, tuple[Kind, Callable[..., str]]] = {
-    bool: ("bool", lambda value: "TRUE" if value else "FALSE"),
+_LITERALS: Mapping[type, tuple[Kind, Callable[..., tuple[str, str]]]] = {
+    bool: ("bool", lambda value: ("true" if value else "false", "")),
     int: ("int", _number),
     float: ("double", _double),
     Decimal: ("decimal", _decimal),
     str: ("text", _text),
-    datetime.date: ("date", _date),
-    datetime.datetime: ("timestamp", _timestamp),
+    datetime.date: ("date", lambda value: ("date", value.isoformat())),
+    datetime.datetime: ("timestamp", lambda value: ("timestamp", value.isoformat(sep=" "))),
 }
+"""The kind of each type of value, and the template of its literal with the content."""

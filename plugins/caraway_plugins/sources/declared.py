@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from caraway_core.loading.declarations import Connector
+from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_plugins.sources.postgres import dialect as postgres
 
 _DIALECT = (
     "has_header",
@@ -67,4 +68,7 @@ POSTGRES = Connector(
         "pg_replication_slot pg_publication".split()
     ),
     modes=("full", "append", "changes", "disabled"),
+)
+POSTGRES_READER = DatabaseReader(
+    "caraway_plugins.sources.postgres.reader:PostgresReader", dialect=postgres.POSTGRES
 )

@@ -6,6 +6,7 @@ import pytest
 
 from caraway_core import manifest
 from caraway_core.errors import ManifestError
+from caraway_core.loading import registry
 
 
 def write(folder: Path, text: str) -> Path:

@@ -99,7 +99,7 @@ def test_splits_have_every_row_once_and_rows_without_a_key_in_the_first(
     ],
 )
 def test_a_split_is_a_condition(low: int | None, high: int | None, sql: str) -> None:
-    assert datasets.in_split(RemoteSplit('k"k', low, high, 0)) == sql
+    assert datasets.in_split(remote(), RemoteSplit('k"k', low, high, 0)) == sql
 
 
 def test_scans_of_a_plan_that_was_left_send_nothing(database: Database) -> None:

@@ -12,10 +12,11 @@ from substrait.algebra_pb2 import AggregateFunction, Expression, Rel
 from substrait.plan_pb2 import Plan
 
 from caraway_core.tables import RemoteColumn
-from caraway_engine.remote import expressions, unfolding, words
-from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.remote import expressions, unfolding
+from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, reference, walk, width
+from caraway_plugins.sources.postgres.dialect import POSTGRES
 
 COLUMNS = {
     "i": pa.int64(), "j": pa.int32(), "b": pa.bool_(), "s": pa.string(), "f": pa.float64(),
@@ -23,7 +24,8 @@ COLUMNS = {
     "z": pa.timestamp("us", "UTC"), "x": pa.binary(),
 }  # fmt: skip
 SCHEMA = pa.schema(list(COLUMNS.items()))
-TERMS = [words.column(RemoteColumn(name, type_, is_comparable=True))
+WRITER = SqlWriter(POSTGRES)
+TERMS = [WRITER.column(RemoteColumn(name, type_, is_comparable=True))
          for name, type_ in COLUMNS.items()]  # fmt: skip
 
 
@@ -48,7 +50,7 @@ def worded(context: SessionContext, condition: str) -> str:
     rel = unfolding.unfolded(rel)
     (found,) = [each for each in walk(rel) if kind(each) == "filter"]
     assert width(found.filter.input) == len(COLUMNS)
-    return expressions.scalar(found.filter.condition, TERMS, functions).sql
+    return expressions.scalar(found.filter.condition, TERMS, functions, WRITER).sql
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_conditions_that_stay_with_the_engine(context: SessionContext, condition
     filters = [each for each in walk(unfolding.unfolded(rel)) if kind(each) == "filter"]
     with pytest.raises(NotPushableError):
         for each in filters:
-            expressions.scalar(each.filter.condition, TERMS, functions)
+            expressions.scalar(each.filter.condition, TERMS, functions, WRITER)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +128,11 @@ def aggregate(context: SessionContext, sql: str) -> Term:
     terms = [TERMS[list(COLUMNS).index(name)] for name in names]
     assert len(terms) >= width(found.aggregate.input)
     condition = (
-        expressions.scalar(measure.filter, terms, functions) if measure.HasField("filter") else None
+        expressions.scalar(measure.filter, terms, functions, WRITER)
+        if measure.HasField("filter")
+        else None
     )
-    return expressions.measure(measure.measure, condition, terms, functions)
+    return expressions.measure(measure.measure, condition, terms, functions, WRITER)
 
 
 def _columns(sql: str) -> set[str]:
@@ -178,9 +182,9 @@ def test_distinct_values_are_counted_where_both_compare_them_alike(
         function.arguments.add().value.CopyFrom(reference(0))
         if name in ("f", "x"):
             with pytest.raises(NotPushableError):
-                expressions.measure(function, None, [term], functions)
+                expressions.measure(function, None, [term], functions, WRITER)
         else:
-            found = expressions.measure(function, None, [term], functions)
+            found = expressions.measure(function, None, [term], functions, WRITER)
             assert found.sql == f'count(DISTINCT "{name}")'
 
 
@@ -254,4 +258,4 @@ def test_parts_of_a_column_and_unknown_forms_are_refused(context: SessionContext
     nested.selection.direct_reference.struct_field.child.struct_field.field = 1
     for expression in (Expression(), nested):
         with pytest.raises(NotPushableError):
-            expressions.scalar(expression, TERMS, functions)
+            expressions.scalar(expression, TERMS, functions, WRITER)

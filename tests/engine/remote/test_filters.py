@@ -10,9 +10,11 @@ from datafusion import SessionContext
 from caraway_core.tables import RemoteColumn
 from caraway_engine.remote import filters
 from caraway_engine.remote.locally import LocalCondition
-from caraway_engine.remote.words import NotPushableError
+from caraway_engine.remote.words import NotPushableError, SqlWriter
+from caraway_plugins.sources.postgres.dialect import POSTGRES
 
 NEGATIVE_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
+WRITER = SqlWriter(POSTGRES)
 DOUBLES = [NEGATIVE_NAN, -math.inf, -1.0, -0.0, 0.0, 1.0, math.inf, math.nan, None]
 ROWS = pa.record_batch(
     {
@@ -94,7 +96,7 @@ def test_comparisons_are_pushed() -> None:
 )
 def test_words(expression: Any, sql: str) -> None:
     known = {each.name: RemoteColumn(each.name, each.type, True) for each in ROWS.schema}
-    assert filters.sql(filters.read(expression), known).sql == sql
+    assert filters.sql(filters.read(expression), known, WRITER).sql == sql
 
 
 def test_what_is_not_known_is_left_to_pyarrow() -> None:
@@ -103,7 +105,7 @@ def test_what_is_not_known_is_left_to_pyarrow() -> None:
     (part,) = LocalCondition.of(expression).parts(ROWS)
     assert part["i"].to_pylist() == [3, 4, 5, 6, 7]
     with pytest.raises(NotPushableError):
-        filters.sql(filters.read(expression), {"i": RemoteColumn("i", pa.int64(), True)})
+        filters.sql(filters.read(expression), {"i": RemoteColumn("i", pa.int64(), True)}, WRITER)
 
 
 def test_nanoseconds_are_not_sent() -> None:
@@ -111,4 +113,4 @@ def test_nanoseconds_are_not_sent() -> None:
     call = filters.read(ds.field("t") == moment)
     known = {"t": RemoteColumn("t", pa.timestamp("ns"), True)}
     with pytest.raises(NotPushableError):
-        filters.sql(call, known)
+        filters.sql(call, known, WRITER)

@@ -151,7 +151,7 @@ def test_a_group_of_nothing_is_left_to_the_engine() -> None:
 
 def test_the_parts_of_a_statement_come_in_their_order() -> None:
     schema = pa.schema([("id", pa.int64())])
-    sent = words.sent(ID, pa.int64())
+    sent = words.of_reader("itself").sent(ID, pa.int64())
     made = START.filtered(TEST).prefiltered(Term("p", "bool", is_exact=False))
     assert made.sql(schema) == f'SELECT {sent} FROM t WHERE ("id" > 1) AND p'
     last = made.grouped([ID], []).limited(['"id"'], 3, 4)

@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.tables import RemoteColumn
-from caraway_engine.remote import words
-from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_plugins.sources.postgres.dialect import POSTGRES
 
+WRITER = SqlWriter(POSTGRES)
 INT = Term("i", "int", digits=19)
 TEXT = Term("s", "text")
 DOUBLE = Term("f", "double")
@@ -35,7 +36,7 @@ MONEY = Term("n", "decimal", digits=13, scale=2)
     ],
 )
 def test_literals(value: object, sql: str) -> None:
-    assert words.literal(value).sql == sql
+    assert WRITER.literal(value).sql == sql
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_literals(value: object, sql: str) -> None:
 )
 def test_values_that_are_not_sent(value: object) -> None:
     with pytest.raises(NotPushableError):
-        words.literal(value)
+        WRITER.literal(value)
 
 
 @pytest.mark.parametrize(
@@ -52,25 +53,25 @@ def test_values_that_are_not_sent(value: object) -> None:
     [("a", '"a"'), ('a"b', '"a""b"'), ('"; DROP TABLE t; --', '"""; DROP TABLE t; --"')],
 )
 def test_names_are_quoted(name: str, sql: str) -> None:
-    assert words.quoted(name) == sql
+    assert WRITER.quoted(name) == sql
 
 
 def test_text_is_ordered_by_its_bytes_and_compared_by_its_index() -> None:
-    assert words.compared("lt", TEXT, words.literal("x")).sql == "(s COLLATE \"C\" < 'x'::text)"
-    assert words.compared("equal", TEXT, words.literal("x")).sql == "(s = 'x'::text)"
-    assert words.ordered(TEXT, descending=True, nulls_first=False) == (
+    assert WRITER.compared("lt", TEXT, WRITER.literal("x")).sql == "(s COLLATE \"C\" < 'x'::text)"
+    assert WRITER.compared("equal", TEXT, WRITER.literal("x")).sql == "(s = 'x'::text)"
+    assert WRITER.ordered(TEXT, descending=True, nulls_first=False) == (
         's COLLATE "C" DESC NULLS LAST'
     )
 
 
 def test_comparisons_of_doubles_take_in_nan_and_both_zeros() -> None:
-    found = words.compared("lt", DOUBLE, words.literal(0.0))
+    found = WRITER.compared("lt", DOUBLE, WRITER.literal(0.0))
     assert found.sql.startswith("(f <= ('0.0')::float8 OR f = 'NaN'::float8")
     assert not found.is_exact
     with pytest.raises(NotPushableError):
-        words.negated(found)
+        WRITER.negated(found)
     with pytest.raises(NotPushableError):
-        words.compared("not_equal", DOUBLE, words.literal(0.0))
+        WRITER.compared("not_equal", DOUBLE, WRITER.literal(0.0))
 
 
 @pytest.mark.parametrize(
@@ -78,13 +79,13 @@ def test_comparisons_of_doubles_take_in_nan_and_both_zeros() -> None:
 )
 def test_only_values_of_one_kind_are_compared(left: Term, right: Term) -> None:
     with pytest.raises(NotPushableError):
-        words.compared("equal", left, right)
+        WRITER.compared("equal", left, right)
 
 
 @pytest.mark.parametrize("pattern", ["a\\%", "\\"])
 def test_patterns_with_an_escape_are_not_sent(pattern: str) -> None:
     with pytest.raises(NotPushableError):
-        words.alike(TEXT, pattern)
+        WRITER.alike(TEXT, pattern)
 
 
 @pytest.mark.parametrize(
@@ -102,37 +103,37 @@ def test_patterns_with_an_escape_are_not_sent(pattern: str) -> None:
 )
 def test_casts_that_may_round_or_fail_are_not_sent(term: Term, to: pa.DataType) -> None:
     with pytest.raises(NotPushableError):
-        words.cast(term, to)
+        WRITER.cast(term, to)
 
 
 def test_digits_of_what_is_computed_are_known() -> None:
-    product = words.computed("multiply", MONEY, MONEY)
+    product = WRITER.computed("multiply", MONEY, MONEY)
     assert (product.digits, product.scale) == (26, 4)
-    total = words.computed("add", MONEY, words.cast(INT, pa.decimal128(20, 0)))
+    total = WRITER.computed("add", MONEY, WRITER.cast(INT, pa.decimal128(20, 0)))
     assert (total.digits, total.scale) == (21, 2)
     with pytest.raises(NotPushableError):
-        words.computed("divide", MONEY, MONEY)
+        WRITER.computed("divide", MONEY, MONEY)
 
 
 def test_nothing_is_known_of_columns_that_compare_otherwise() -> None:
-    padded = words.column(RemoteColumn("c", pa.string(), is_comparable=False))
+    padded = WRITER.column(RemoteColumn("c", pa.string(), is_comparable=False))
     with pytest.raises(NotPushableError):
-        words.compared("equal", padded, words.literal("x"))
+        WRITER.compared("equal", padded, WRITER.literal("x"))
     with pytest.raises(NotPushableError):
-        words.ordered(padded, descending=False, nulls_first=False)
-    assert words.null_test(padded, is_null=True).sql == '("c" IS NULL)'
+        WRITER.ordered(padded, descending=False, nulls_first=False)
+    assert WRITER.null_test(padded, is_null=True).sql == '("c" IS NULL)'
 
 
 @pytest.mark.parametrize("options", [[], [DOUBLE], [TEXT, INT]])
 def test_lists_of_one_kind_are_sent(options: list[Term]) -> None:
     with pytest.raises(NotPushableError):
-        words.among(TEXT, options)
+        WRITER.among(TEXT, options)
 
 
 def test_what_the_driver_has_no_form_for_is_sent_as_text() -> None:
-    uuid = words.column(RemoteColumn("u", pa.string(), is_text=True))
-    assert words.sent(uuid, pa.string()) == '("u")::text'
-    items = words.column(RemoteColumn("a", pa.list_(pa.string()), is_text=True))
-    assert words.sent(items, pa.list_(pa.string())) == '("a")::text[]'
-    assert words.sent(MONEY, pa.decimal128(15, 2)) == "(n)::text"
-    assert words.sent(TRUE, pa.bool_()) == "b"
+    uuid = WRITER.column(RemoteColumn("u", pa.string(), is_text=True))
+    assert WRITER.sent(uuid, pa.string()) == '("u")::text'
+    items = WRITER.column(RemoteColumn("a", pa.list_(pa.string()), is_text=True))
+    assert WRITER.sent(items, pa.list_(pa.string())) == '("a")::text[]'
+    assert WRITER.sent(MONEY, pa.decimal128(15, 2)) == "(n)::text"
+    assert WRITER.sent(TRUE, pa.bool_()) == "b"

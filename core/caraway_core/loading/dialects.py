@@ -1,0 +1,69 @@
+"""Dialects of SQL: how a database spells an expression, and which of its answers are the engine's.
+
+A dialect is a value, so that a source of another package brings its own. The engine generates SQL
+by it, and keeps everything that a dialect does not list.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["bool", "int", "decimal", "double", "text", "date", "timestamp", "timestamptz", ""]
+"""The kinds of values. For kind "", only whether it is NULL is known."""
+Operation = Literal[
+    "like",
+    "add int",
+    "subtract int",
+    "multiply int",
+    "shift int",
+    "add decimal",
+    "subtract decimal",
+    "multiply decimal",
+    "cast int",
+    "cast decimal",
+    "cast double",
+    "group",
+    "sort",
+    "limit",
+    "offset",
+    "filter",
+    "count",
+    "count distinct",
+    "extreme",
+    "sum int",
+    "sum decimal",
+    "sum double",
+    "avg decimal",
+    "avg double",
+]
+"""Operations that may be exact; `filter` is that of one aggregate, `extreme` is min and max."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The spelling of a database, and the operations that it answers exactly as the engine does.
+
+    Templates have `{}` where the content belongs. A literal of a kind without a template is not
+    sent, and neither is a cast. The casts are `int8` to `int64`, `decimal`, `double`, `text`,
+    `texts` (a list) and `shift` (the number of bits). `smallest` is the least integer.
+    """
+
+    kinds: frozenset[Kind] = frozenset()
+    """Kinds of values that `=`, `<`, `IN`, GROUP BY and ORDER BY treat as the engine does. Doubles
+    are compared so that no row is missed, and compared again by the engine."""
+    exact: frozenset[Operation] = frozenset()
+    literals: Mapping[str, str] = field(default_factory=dict)
+    casts: Mapping[str, str] = field(default_factory=dict)
+    quote: str = '"'
+    """Around names; doubled inside of them."""
+    collation: str = ""
+    """The suffix that makes a text compare by its bytes."""
+    nan: str = ""
+    """The literal of NaN; empty: a column has none."""
+    most_digits: int | None = None
+    """The most digits of decimals that meet in one operation; None: any."""
+    sends_decimals_as_text: bool = False
+
+
+ROWS_ALONE = Dialect()
+"""The dialect of a database that only sends columns."""
