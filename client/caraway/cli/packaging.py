@@ -69,10 +69,11 @@ def _made(text: str, git_url: str, token: str | None) -> "tuple[str, Package]":
     """Return a package and its name: of a repository, a folder, or a zip file."""
     import asyncio
 
+    from caraway_core.manifest import git_urls
     from caraway_core.packages import archives, folders, installing, making, sources
 
     try:
-        url = sources.checked_git_url(git_url)
+        url = git_urls.checked_git_url(git_url)
     except ValueError as exc:
         raise CarawayError(f"--git-url {exc}") from exc
     checked = sources.checked_token(token) if token else None

@@ -2,18 +2,15 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from caraway_core.errors import InvalidRequestError
 from caraway_core.manifest.places import GIT_PREFIXES
 from caraway_core.packages import paths
 
-DEFAULT_GIT_URL = "https://github.com"
 FORM = "git:{org}/{repo}/{sha}/{path of the manifest}"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TOKEN = re.compile(r"[!-~]{1,1000}")
-_BASE = re.compile(r"(https?|file)://[A-Za-z0-9._~:/\[\]%-]+")
 _MOST_TEXT = 2_000
 
 
@@ -73,18 +70,5 @@ def checked_token(text: str) -> str:
     if not _TOKEN.fullmatch(text):
         raise InvalidRequestError(
             "'params.git_token' must be a token: 1 to 1,000 printable characters without spaces"
-        )
-    return text
-
-
-def checked_git_url(text: str) -> str:
-    """Return the URL of a host, below which repositories are.
-
-    Raises:
-        ValueError: it is none, or has a user or password.
-    """
-    if not _BASE.fullmatch(text) or ".." in urlsplit(text).path.split("/"):
-        raise ValueError(
-            "must be a URL with https, http or file, without a user, a password or a query"
         )
     return text
