@@ -13,7 +13,7 @@ from caraway_acceleration.changes.changed_vectors import ChangedVectors, Embed
 from caraway_acceleration.changes.changing import Changeable
 from caraway_acceleration.changes.feed import Feed
 from caraway_acceleration.changes.following import Following
-from caraway_acceleration.changes.ingesting import Ingest, StreamStoppedError, Upon
+from caraway_acceleration.changes.ingesting import BaseWithLog, Ingest, StreamStoppedError
 from caraway_acceleration.changes.learned_columns import LearnedColumns
 from caraway_acceleration.recipes import generated
 from caraway_acceleration.recipes.generated import GeneratedVectors
@@ -47,7 +47,7 @@ _FOLLOWING = "/following"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DatasetContext:
     """What the tasks of a dataset need from others: its columns, params and source of changes."""
 
     schema: Callable[[TableName], pa.Schema]
@@ -68,7 +68,7 @@ class Accelerated:
         current: CurrentVersion,
         refresher: Refresher,
         results: ResultStore,
-        surroundings: Surroundings,
+        surroundings: DatasetContext,
         snapshotting: Snapshotting | None = None,
     ) -> None:
         self.dataset = dataset
@@ -189,7 +189,7 @@ class Accelerated:
                 f"dataset '{self.plan.name}' has no columns before its first events"
             )
         twice = plans.twice_of(self.acceleration)
-        upon = Upon(version.key, version.read_log)
+        upon = BaseWithLog(version.key, version.read_log)
         return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
 
     def model_ready(self, model: str, identity: str) -> None:

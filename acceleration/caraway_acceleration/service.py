@@ -9,11 +9,11 @@ from functools import partial
 import pyarrow as pa
 
 from caraway_acceleration import missing, standings
-from caraway_acceleration.accelerated import Accelerated, Surroundings
+from caraway_acceleration.accelerated import Accelerated, DatasetContext
 from caraway_acceleration.asking import RefreshRequests
 from caraway_acceleration.changes.changed_vectors import Embed
 from caraway_acceleration.changes.changing import Changeable
-from caraway_acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
+from caraway_acceleration.changes.ingesting import BaseWithLog, ChangesRefusedError, SourcePositions
 from caraway_acceleration.newest import NO_TEXTS, NewestVersions, Texts
 from caraway_acceleration.refresh import plans
 from caraway_acceleration.refresh.counting import Counting
@@ -143,7 +143,7 @@ class Accelerations:
             current,
             refresher,
             self._results,
-            Surroundings(
+            DatasetContext(
                 self.catalog.source_schema,
                 self.catalog.change_source,
                 self.catalog.params,
@@ -323,8 +323,8 @@ class Accelerations:
         request_id: str | None,
         deadline_s: float,
         *,
-        source: Whence | None = None,
-        upon: Upon | None = None,
+        source: SourcePositions | None = None,
+        upon: BaseWithLog | None = None,
     ) -> int:
         """Apply changes to a dataset; raises as `target` and `Feed.apply` do."""
         kept = self._changing(name)

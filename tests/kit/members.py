@@ -16,7 +16,7 @@ from unittest import mock
 import pyarrow as pa
 
 from caraway_acceleration.changes.feed import Feed
-from caraway_acceleration.changes.ingesting import Whence
+from caraway_acceleration.changes.ingesting import SourcePositions
 from caraway_acceleration.recipes.recipes import Recipe
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.backoff import Retries
@@ -288,7 +288,7 @@ class Member:
             if done == len(batches):
                 self.has_followed.set()
                 return
-            whence = Whence(str(done) if done else None, str(done + 1), batches[done])
+            whence = SourcePositions(str(done) if done else None, str(done + 1), batches[done])
             self.world.send(first + done)
             with suppress(CarawayError):
                 await self.feed.apply(changes(first + done), None, 1e6, whence)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caraway_acceleration.changes import keys
-from caraway_acceleration.changes.ingesting import Upon
+from caraway_acceleration.changes.ingesting import BaseWithLog
 from caraway_core import changes
 from caraway_core.changes import EXISTS, OFFSET, OLD_KEY, OP, Changes, Op
 from caraway_core.errors import InvalidQueryError
@@ -28,7 +28,7 @@ class Changeable:
     schema: pa.Schema
     primary: tuple[str, ...]
     twice: Twice
-    upon: Upon
+    upon: BaseWithLog
 
 
 async def collected(stream: BatchStream) -> pa.Table:

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from caraway_acceleration.changes.changed_vectors import ChangedVectors
 from caraway_acceleration.changes.ingesting import (
+    BaseWithLog,
     ChangesRefusedError,
     QueueFullError,
     RequestReusedError,
+    SourcePositions,
     StreamStoppedError,
-    Upon,
-    Whence,
 )
 from caraway_acceleration.changes.log_entries import LogEntries
 from caraway_acceleration.versions import fingerprints, making
@@ -53,8 +53,8 @@ class _Request:
 
     changes: Changes
     request_id: str | None
-    source: Whence | None
-    upon: Upon | None
+    source: SourcePositions | None
+    upon: BaseWithLog | None
     applied: "asyncio.Future[int]" = field(compare=False)
     has_begun: bool = False
     is_embedded: bool = False
@@ -190,8 +190,8 @@ class Feed:
         made: Changes,
         request_id: str | None,
         deadline_s: float,
-        source: Whence | None = None,
-        upon: Upon | None = None,
+        source: SourcePositions | None = None,
+        upon: BaseWithLog | None = None,
     ) -> int:
         """Apply the changes of one request; they are durable and visible when this returns.
 
@@ -348,7 +348,7 @@ def _upon(
     requests: Sequence[_Request], standing: DatasetVersion, name: TableName
 ) -> list[_Request]:
     """Reject changes that were made from a state other than the current one."""
-    state = Upon(standing.key, standing.read_log)
+    state = BaseWithLog(standing.key, standing.read_log)
     good: list[_Request] = []
     for each in requests:
         if each.upon is not None and (good or each.upon != state):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from caraway_acceleration.changes.catching_up import SourceProgress
-from caraway_acceleration.changes.ingesting import Ingest, Whence
+from caraway_acceleration.changes.ingesting import Ingest, SourcePositions
 from caraway_acceleration.refresh.backoff import DELAYS
 from caraway_core import changes
 from caraway_core.concurrency import tasks
@@ -194,7 +194,7 @@ class Following:
                     batch.changes,
                     None,
                     self._timing.apply_s,
-                    source=Whence(position, batch.position, batch.is_whole),
+                    source=SourcePositions(position, batch.position, batch.is_whole),
                 )
                 position = batch.position
                 await self._source.confirm(position)

@@ -31,7 +31,7 @@ class StreamStoppedError(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Whence:
+class SourcePositions:
     """The positions in a followed source before and after some changes.
 
     Changes are rejected if the dataset is at a position other than `after`. Statements read them
@@ -44,7 +44,7 @@ class Whence:
 
 
 @dataclass(frozen=True, slots=True)
-class Upon:
+class BaseWithLog:
     """A state of a dataset: the key of its base, and the log that is read."""
 
     base: str
@@ -70,7 +70,7 @@ class Ingest(Protocol):
         request_id: str | None,
         deadline_s: float,
         *,
-        source: Whence | None = None,
+        source: SourcePositions | None = None,
     ) -> int:
         """Make changes durable and visible, all or none; return the number of their events.
 

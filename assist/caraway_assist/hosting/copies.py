@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from caraway_assist.hosting.placing import Candidate, Need, chosen, lacking
+from caraway_assist.hosting.placing import Candidate, CopyNeeds, chosen, lacking
 from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import (
     CarawayError,
@@ -84,7 +84,7 @@ class Copies:
         self.order = order
         self._fleet = fleet
         self._places = places
-        self._need = Need(
+        self._need = CopyNeeds(
             order.spec.key, count, order.cores, order.memory_bytes, order.gpus
         )  # fmt: skip
         self._clock = clock

@@ -19,7 +19,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class CopyNeeds:
     """What the copies of one model need. A model has at most one copy on each executor."""
 
     key: str
@@ -38,7 +38,7 @@ class Need:
 
 
 def chosen(
-    need: Need,
+    need: CopyNeeds,
     candidates: Sequence[Candidate],
     held: Collection[ExecutorId],
     unfit: Collection[ExecutorId],
@@ -69,7 +69,9 @@ def chosen(
     return [candidate.executor_id for candidate in sorted(usable, key=rank)[: need.copies]]
 
 
-def lacking(need: Need, candidates: Sequence[Candidate], refusals: Mapping[ExecutorId, str]) -> str:
+def lacking(
+    need: CopyNeeds, candidates: Sequence[Candidate], refusals: Mapping[ExecutorId, str]
+) -> str:
     """Say why no executor hosts a copy."""
     if not candidates:
         return "no executor is ready"

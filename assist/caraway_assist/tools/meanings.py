@@ -11,7 +11,7 @@ _MOST_KEPT = 4_096
 _MOST_AT_ONCE = 256
 
 
-class Meanings:
+class TextEmbedder:
     """Embeds texts with an embedding model of the runtime, and keeps the vectors."""
 
     def __init__(self, embeddings: Embeddings) -> None:

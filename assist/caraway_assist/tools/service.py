@@ -20,7 +20,7 @@ from caraway_ai.tools.toolbox import Toolbox
 from caraway_assist.search.service import SearchService
 from caraway_assist.tools import memories
 from caraway_assist.tools.data import RuntimeData
-from caraway_assist.tools.meanings import Meanings
+from caraway_assist.tools.meanings import TextEmbedder
 from caraway_assist.tools.memories import MemoryDataset
 from caraway_assist.tools.recording import recorder
 from caraway_core.concurrency import tasks
@@ -63,7 +63,7 @@ class ToolService:
         history: TaskHistory,
         searches: SearchService | None = None,
         limits: ToolLimits | None = None,
-        meanings: Meanings | None = None,
+        meanings: TextEmbedder | None = None,
     ) -> None:
         self.toolbox = Toolbox(limits, recorder(history))
         self.data = RuntimeData(queries, catalog, searches)

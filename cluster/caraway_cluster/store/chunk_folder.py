@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from caraway_plugins.stores import chunks
-from caraway_plugins.stores.durable import Workshop, sync_folder
+from caraway_plugins.stores.durable import UnfinishedFiles, sync_folder
 
 _WORKSHOP = ".unfinished"
 _CHUNK = re.compile(r"[0-9]{8}-([0-9a-f]{64})\.arrow")
@@ -43,7 +43,7 @@ class ChunkFolder:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._workshop = Workshop(root / _WORKSHOP)
+        self._workshop = UnfinishedFiles(root / _WORKSHOP)
         self.orphans = self._workshop.open()
         """The number of unfinished chunks that an earlier process left and that were removed."""
 

@@ -37,14 +37,14 @@ _KIND = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportedFailure:
     """An engine error as reported to users."""
 
     fault: FaultOwner
     message: str
 
 
-def read(text: str) -> Told:
+def read(text: str) -> ReportedFailure:
     """Determine whose fault an error is, and return its message for users.
 
     The middle of a long text is left out: it is a value of the statement.
@@ -54,8 +54,8 @@ def read(text: str) -> Told:
     kinds, rest = _kinds(text)
     for message in messages.WORDED:
         if match := message.find(rest):
-            return Told(FaultOwner.STATEMENT, _worded(message, match))
-    return Told(_fault(kinds), plain(rest))
+            return ReportedFailure(FaultOwner.STATEMENT, _worded(message, match))
+    return ReportedFailure(_fault(kinds), plain(rest))
 
 
 def _worded(message: messages.EngineMessage, match: re.Match[str]) -> str:

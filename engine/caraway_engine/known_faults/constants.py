@@ -38,7 +38,7 @@ _NOT_SORTED = "nullif(__column, NULL)"
 
 
 @dataclass(frozen=True, slots=True)
-class Believed:
+class AssumedConstants:
     """The names of columns that the engine may wrongly take for constants.
 
     `padded` columns are below outer joins, and `totalled` columns below grouping sets. `is_sorted`
@@ -53,11 +53,11 @@ class Believed:
         return bool(self.padded or self.totalled or self.is_sorted)
 
 
-def of_plan(context: SessionContext, optimized: Any) -> Believed:
+def of_plan(context: SessionContext, optimized: Any) -> AssumedConstants:
     """Find constants below outer joins and grouping sets of an optimized plan."""
     looked = _Look(context)
     looked.at(getattr(optimized, "_raw_plan", optimized))
-    return Believed(frozenset(looked.padded), frozenset(looked.totalled), looked.is_sorted)
+    return AssumedConstants(frozenset(looked.padded), frozenset(looked.totalled), looked.is_sorted)
 
 
 class _Look:
@@ -149,7 +149,7 @@ def _equals(node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
     return frozenset[str]().union(*(pair for pair in pairs if pair & constants))
 
 
-def mend(scope: SelectScope, types: Types, believed: Believed, is_view: bool) -> bool:
+def mend(scope: SelectScope, types: Types, believed: AssumedConstants, is_view: bool) -> bool:
     """Hide constants from the engine by rewriting their columns; return whether there were any.
 
     Raises:
@@ -219,7 +219,7 @@ def _expand(scope: SelectScope, types: Types, names: frozenset[str]) -> None:
     scope.select["projection"] = items
 
 
-def _mend_totals(scope: SelectScope, believed: Believed) -> bool:
+def _mend_totals(scope: SelectScope, believed: AssumedConstants) -> bool:
     """Hide from grouping sets that a key is constant or sorted."""
     sets = [each for each in scopes.groups(scope) if syntax.kind(each) in _SETS]
     if not sets or not (believed.totalled or believed.is_sorted):

@@ -34,7 +34,7 @@ from caraway_engine.known_faults import (
     syntax,
     windows,
 )
-from caraway_engine.known_faults.constants import Believed
+from caraway_engine.known_faults.constants import AssumedConstants
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.names import is_lost
 from caraway_engine.known_faults.schemas import KnownSchemas
@@ -104,7 +104,7 @@ class Relations:
         return bool(self.unmeasured or self.null_safe)
 
 
-_NO_CONSTANTS = Believed()
+_NO_CONSTANTS = AssumedConstants()
 _NO_RELATIONS = Relations()
 Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
@@ -205,7 +205,7 @@ def mend(
     parameters: Mapping[str, Any] = _NOTHING,
     relations: Relations = _NO_RELATIONS,
     known: KnownSchemas | None = None,
-    believed: Believed = _NO_CONSTANTS,
+    believed: AssumedConstants = _NO_CONSTANTS,
     columns: Sequence[str] = (),
     *,
     is_view: bool = False,
@@ -264,7 +264,7 @@ def _mended(
     words: str,
     types: Types,
     relations: Relations,
-    believed: Believed,
+    believed: AssumedConstants,
     columns: Sequence[str],
     is_view: bool,
     swaps_full: bool,

@@ -10,7 +10,7 @@ from caraway_executor.engines import planning, withdrawing
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
-from caraway_executor.resources.calm import Calm, Idle
+from caraway_executor.resources.calm import Idle, IdleStart
 from caraway_executor.resources.starving import PROBE_AFTER_S, SHORTLY_S, STARVED_CORES, STARVED_S
 from caraway_executor.resources.usage import (
     anonymous_bytes,
@@ -62,7 +62,7 @@ class Watch:
     """The state of each process at its last ping."""
     _probed: dict[int, float] = field(default_factory=dict)
     """The processor time of each process at its last probe."""
-    _stopped: dict[int, Calm] = field(default_factory=dict)
+    _stopped: dict[int, IdleStart] = field(default_factory=dict)
     _idle: dict[int, Idle] = field(default_factory=dict)
     """The activity of processes without work, since work was cancelled in them."""
     _tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
@@ -187,7 +187,7 @@ class Watch:
         if not process.has_stopped:
             return
         cpu_s = wanted_s(process.pid)
-        known = self._stopped.setdefault(process.pid, Calm(now_s, cpu_s))
+        known = self._stopped.setdefault(process.pid, IdleStart(now_s, cpu_s))
         idle = self._idle.setdefault(process.pid, Idle())
         idle.look(now_s, cpu_s, active=len(process.works), begun=process.begun)
         is_busy = known.is_busy(now_s, cpu_s, _CALM_S, _CALM_CORES)

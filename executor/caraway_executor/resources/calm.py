@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Calm:
+class IdleStart:
     """The start of an idle period: the time, and the processor time that was wanted until then."""
 
     since_s: float
@@ -33,7 +33,7 @@ class Idle:
         self._wanted_s = 0.0
         self._begun = -1
         """The works that had begun when it last had no work, or -1 if it had some."""
-        self._last = Calm(0.0, 0.0)
+        self._last = IdleStart(0.0, 0.0)
 
     @property
     def cores(self) -> float:
@@ -46,7 +46,7 @@ class Idle:
             self.passed_s += now_s - self._last.since_s
             self._wanted_s += wanted_s - self._last.wanted_s
         self._begun = -1 if active else begun
-        self._last = Calm(now_s, wanted_s)
+        self._last = IdleStart(now_s, wanted_s)
 
 
 class AfterStop:
@@ -59,7 +59,7 @@ class AfterStop:
         """Treat a process as busy if it wants more than `cores` for `after_s` seconds."""
         self._after_s = after_s
         self._cores = cores
-        self._calm: Calm | None = None
+        self._calm: IdleStart | None = None
         self._pid = 0
         self._stopped = 0
         """The number of cancellations when the process was last seen at rest."""
@@ -74,7 +74,7 @@ class AfterStop:
             self._calm = None
             return False
         if self._calm is None:
-            self._calm = Calm(now_s, wanted_s)
+            self._calm = IdleStart(now_s, wanted_s)
             return False
         is_busy = self._calm.is_busy(now_s, wanted_s, self._after_s, self._cores)
         if is_busy is None:

@@ -13,7 +13,7 @@ from caraway_assist.embeddings.service import Embeddings
 from caraway_assist.models.service import Models
 from caraway_assist.nsql import NsqlService
 from caraway_assist.tools import ToolService, extending
-from caraway_assist.tools.meanings import Meanings
+from caraway_assist.tools.meanings import TextEmbedder
 from caraway_assist.workers.running import WorkerRuns
 from caraway_assist.workers.service import WorkerService
 from caraway_assist.workers.times import WorkerTurns
@@ -124,7 +124,7 @@ async def services(
     search = searching.service(
         settings.caching, dispatch, catalog, queries, embeddings, history, searched
     )
-    tools = ToolService(queries, catalog, history, search, meanings=Meanings(embeddings))
+    tools = ToolService(queries, catalog, history, search, meanings=TextEmbedder(embeddings))
     tools.data.more_components = lambda: {
         "models": {name: state.status for name, state in models.states.items()},
         "tools": tools.statuses,

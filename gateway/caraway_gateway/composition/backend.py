@@ -18,7 +18,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_gateway.services import Operating
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.running import FinishedTask
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 _MEMORY_SHARE = "70%"
@@ -34,7 +34,7 @@ class Backend:
     keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
     tallies: DispatchTallies = field(default_factory=DispatchTallies)
     scheduler_count: Callable[[], int] = lambda: 1
-    record_work: Callable[[Callable[[Ran], None]], None] = lambda _record: None
+    record_work: Callable[[Callable[[FinishedTask], None]], None] = lambda _record: None
     """Takes the function that records each piece of work on an executor."""
     report_failures: Callable[[FailedLater], None] = lambda _report: None
     """Takes the function that hears of tables that fail on an executor that joins later."""

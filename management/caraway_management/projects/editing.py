@@ -19,7 +19,7 @@ from caraway_management.store.tables import Project
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ProjectContext:
     """The organization in which a project changes, with its plan, its platform and the time."""
 
     org: Organization
@@ -29,7 +29,7 @@ class Surroundings:
 
 
 async def create(
-    session: AsyncSession, around: Surroundings, name: str, settings: Mapping[str, Any]
+    session: AsyncSession, around: ProjectContext, name: str, settings: Mapping[str, Any]
 ) -> Project:
     """Create a project, or revive the deleted one of this name.
 
@@ -59,7 +59,7 @@ async def create(
     return project
 
 
-async def check_number(session: AsyncSession, around: Surroundings) -> None:
+async def check_number(session: AsyncSession, around: ProjectContext) -> None:
     """Check that the organization may have another project. It must be locked.
 
     Raises:
@@ -77,7 +77,7 @@ async def count(session: AsyncSession, org_id: int) -> int:
     return await session.scalar(present) or 0
 
 
-def update(around: Surroundings, project: Project, changes: Mapping[str, Any]) -> None:
+def update(around: ProjectContext, project: Project, changes: Mapping[str, Any]) -> None:
     """Change settings of a project; None sets one back to its default.
 
     Raises:
@@ -149,7 +149,7 @@ async def _find_deleted(session: AsyncSession, org_id: int, name: str) -> Projec
     return found
 
 
-def _place(around: Surroundings, project: Project, changes: Mapping[str, Any]) -> None:
+def _place(around: ProjectContext, project: Project, changes: Mapping[str, Any]) -> None:
     cluster = changes.get("cluster_name", project.cluster_name)
     # A cluster brings its own region.
     kept = None if changes.get("cluster_name") else project.region

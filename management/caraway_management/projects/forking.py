@@ -14,7 +14,7 @@ from caraway_kube.resources import yaml_text
 from caraway_management.domain import forks, names, refusals
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.projects import editing, finding, manifests, repositories
-from caraway_management.projects.editing import Surroundings
+from caraway_management.projects.editing import ProjectContext
 from caraway_management.projects.finding import ProjectRow
 from caraway_management.store.tables import Project, SecretLink
 
@@ -89,7 +89,7 @@ def text_of(source: ForkSource, state_location: str | None) -> str:
 
 async def fork(
     session: AsyncSession,
-    around: Surroundings,
+    around: ProjectContext,
     source: Project,
     name: str,
     placement: Mapping[str, Any],

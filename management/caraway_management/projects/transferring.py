@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain import configs, refusals
 from caraway_management.projects import editing
-from caraway_management.projects.editing import Surroundings
+from caraway_management.projects.editing import ProjectContext
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.secrets import storing
 from caraway_management.store.tables import Deployment, Monitor, Project, Reaction
@@ -17,7 +17,7 @@ _FOLLOWING = (Deployment, Monitor, Reaction)
 async def transfer(
     session: AsyncSession,
     sealer: Sealer,
-    target: Surroundings,
+    target: ProjectContext,
     project: Project,
     confirmation: str,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 _MOST_REMEMBERED = 1000
 
 
-class Workshop:
+class UnfinishedFiles:
     """A folder for unfinished files and discarded folders, on the file system of the results.
 
     The writer of an unfinished file holds a lock on it, which the kernel releases when the process

@@ -16,7 +16,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks
 from caraway_plugins.stores.direct import past_cache
-from caraway_plugins.stores.durable import Workshop
+from caraway_plugins.stores.durable import UnfinishedFiles
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class FolderResultStore:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._is_past_cache = False
-        self._workshop = Workshop(root / _WORKSHOP)
+        self._workshop = UnfinishedFiles(root / _WORKSHOP)
         try:
             orphans = self._workshop.open()
         except OSError as exc:

@@ -13,7 +13,7 @@ from caraway_core.errors import CarawayError, ResultStoreAwayError, ResultStoreE
 from caraway_core.process import disks
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins import object_stores
-from caraway_plugins.stores.durable import Workshop
+from caraway_plugins.stores.durable import UnfinishedFiles
 
 _TIMEOUT_S = 30.0
 _WORKSHOP = ".unfinished"
@@ -61,7 +61,7 @@ def opened(place: ResultPlace) -> Published:
 class _Folder:
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._workshop = Workshop(root / _WORKSHOP)
+        self._workshop = UnfinishedFiles(root / _WORKSHOP)
         with self._failing("cannot be written"):
             self._workshop.open()
 

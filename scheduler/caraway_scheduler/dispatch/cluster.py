@@ -53,7 +53,7 @@ from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.single.whole import WholeRunner
 from caraway_scheduler.dispatch.stages.staging import StagedRunner
 from caraway_scheduler.dispatch.tasks.quarantine import Quarantine
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
 from caraway_scheduler.membership import Membership
@@ -81,7 +81,7 @@ class ClusterDispatch:
         policy: Policy,
         own_files: OwnFiles,
     ) -> None:
-        self._on_ran: Callable[[Ran], None] = lambda _ran: None
+        self._on_ran: Callable[[FinishedTask], None] = lambda _ran: None
         self._fleet = fleet
         self._membership = membership
         self._local = local
@@ -128,7 +128,7 @@ class ClusterDispatch:
         membership.prepare = self.warmer.prepare
         membership.pinned = self._pinned
 
-    def record_work(self, record: Callable[[Ran], None]) -> None:
+    def record_work(self, record: Callable[[FinishedTask], None]) -> None:
         """Call `record` for each piece of work that an executor completed."""
         self._on_ran = record
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 
-from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.running import FinishedTask
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_serving import spans
 
 TASK = "sql_fragment"
 
 
-def recorder(history: TaskHistory) -> Callable[[Ran], None]:
+def recorder(history: TaskHistory) -> Callable[[FinishedTask], None]:
     """Return a function that adds completed work to the history."""
 
-    def record(ran: Ran) -> None:
+    def record(ran: FinishedTask) -> None:
         span = spans.current.get() or spans.start(None)
         history.add(
             TaskRecord(

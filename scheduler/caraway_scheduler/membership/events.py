@@ -12,7 +12,7 @@ Step = Literal["install", "probe", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeartbeatAnswered:
     """An executor answered a heartbeat that was sent at `asked_at`."""
 
     description: Description
@@ -21,7 +21,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class TimePassed:
     """Time has passed."""
 
     now: float
@@ -79,7 +79,7 @@ class Draining:
 
 
 @dataclass(frozen=True, slots=True)
-class Wished:
+class DrainsWanted:
     """Exactly these incarnations of executors should drain."""
 
     wishes: Mapping[ExecutorId, str]
@@ -87,7 +87,14 @@ class Wished:
 
 
 Event = (
-    Heard | Passed | CatalogWanted | CatalogServed | StepEnded | ExecutorLost | Draining | Wished
+    HeartbeatAnswered
+    | TimePassed
+    | CatalogWanted
+    | CatalogServed
+    | StepEnded
+    | ExecutorLost
+    | Draining
+    | DrainsWanted
 )
 
 

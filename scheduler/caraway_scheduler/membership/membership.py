@@ -226,7 +226,7 @@ class Membership:
 
     def _post_wishes(self) -> None:
         if self._drains.wishes != self._call.roll.wishes:
-            self._call.post(events.Wished(self._drains.wishes, self._clock()))
+            self._call.post(events.DrainsWanted(self._drains.wishes, self._clock()))
 
     async def _until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         try:

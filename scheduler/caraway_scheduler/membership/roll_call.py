@@ -104,12 +104,12 @@ class RollCall:
         else:
             self._is_deaf = False
         for description in answers:
-            self.post(events.Heard(description, asked_at, self._clock()))
+            self.post(events.HeartbeatAnswered(description, asked_at, self._clock()))
         # A scheduler that was paused must not treat all executors as lost, so it asks once more.
         stood_still = self._clock() - asked_at > _STOOD_STILL_S and not self._stood_still
         self._stood_still = stood_still
         if not stood_still:
-            self.post(events.Passed(self._clock()))
+            self.post(events.TimePassed(self._clock()))
 
     def _begin(self, action: Action) -> None:
         match action:

@@ -49,9 +49,9 @@ class Roll:
 def apply(roll: Roll, event: Event) -> Outcome:
     """Return the roll after the event, and the actions to perform."""
     match event:
-        case events.Heard():
+        case events.HeartbeatAnswered():
             return _heard(roll, event)
-        case events.Passed(now):
+        case events.TimePassed(now):
             return _passed(roll, now)
         case events.CatalogWanted(origin, version, now):
             # Failures of older catalogs say nothing about the new one, so every executor tries at
@@ -76,7 +76,7 @@ def apply(roll: Roll, event: Event) -> Outcome:
         case events.Draining(executor_id, now):
             record = roll.records.get(executor_id)
             return (roll, ()) if record is None else _settle(roll, _leaving(record), now)
-        case events.Wished(wishes, now):
+        case events.DrainsWanted(wishes, now):
             return _settled(replace(roll, wishes=wishes), now)
 
 
@@ -114,7 +114,7 @@ def refusal(description: Description, build: str) -> str:
     return mismatch(executor, description.spoken, f"the scheduler (build {build})")
 
 
-def _heard(roll: Roll, event: events.Heard) -> Outcome:
+def _heard(roll: Roll, event: events.HeartbeatAnswered) -> Outcome:
     description = event.description
     known = roll.records.get(description.executor_id)
     if known is None or known.description.incarnation != description.incarnation:
@@ -131,7 +131,7 @@ def _heard(roll: Roll, event: events.Heard) -> Outcome:
     return _settle(roll, record, event.now)
 
 
-def _first_heard(roll: Roll, event: events.Heard) -> Record:
+def _first_heard(roll: Roll, event: events.HeartbeatAnswered) -> Record:
     held = event.description.catalogs.get(roll.origin)
     return Record(event.description, heard_at=event.now, held=held)
 

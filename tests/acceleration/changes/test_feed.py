@@ -15,8 +15,8 @@ from caraway_acceleration.changes import log_entries
 from caraway_acceleration.changes.ingesting import (
     ChangesRefusedError,
     QueueFullError,
+    SourcePositions,
     StreamStoppedError,
-    Whence,
 )
 from caraway_acceleration.upkeep import logs
 from caraway_acceleration.versions.versions import Successor
@@ -54,7 +54,7 @@ async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> Non
     async with site(tmp_path) as place:
         async with place.taking() as one:
             await one.apply(changes((1, "a")))
-            await one.feed.apply(changes((2, "b")), None, 10, Whence(None, "at 2"))
+            await one.feed.apply(changes((2, "b")), None, 10, SourcePositions(None, "at 2"))
         async with place.taking("two") as two:
             assert await two.ids() == [1, 2]
             assert two.feed.position == "at 2"
@@ -102,14 +102,14 @@ async def test_a_repeated_request_changes_nothing(tmp_path: Path) -> None:
 
 async def test_batches_of_a_source_are_applied_once_and_in_order(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
-        await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1"))
-        for whence in (Whence(None, "1"), Whence("2", "3")):
+        await one.feed.apply(changes((1, "a")), None, 10, SourcePositions(None, "1"))
+        for whence in (SourcePositions(None, "1"), SourcePositions("2", "3")):
             with pytest.raises(ChangesRefusedError, match="has advanced"):
                 await two.feed.apply(changes((1, "a")), None, 10, whence)
-        await two.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+        await two.feed.apply(changes((2, "b")), None, 10, SourcePositions("1", "2"))
         with pytest.raises(ChangesRefusedError, match="has advanced"):
-            await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
-        await one.feed.apply(changes((3, "c")), None, 10, Whence("2", "3"))
+            await one.feed.apply(changes((2, "b")), None, 10, SourcePositions("1", "2"))
+        await one.feed.apply(changes((3, "c")), None, 10, SourcePositions("2", "3"))
         assert await one.ids() == [1, 2, 3]
 
 
@@ -123,7 +123,7 @@ async def test_an_incomplete_load_is_durable_but_not_read(
             working = asyncio.create_task(one.compactor.run())
             for number in range(1, 9):
                 after = None if number == 1 else str(number - 1)
-                whence = Whence(after, str(number), is_whole=False)
+                whence = SourcePositions(after, str(number), is_whole=False)
                 await one.feed.apply(changes((number, "new")), None, 10, whence)
                 assert await one.ids() == [0]
                 # Entries that are not read yet are loaded anyway, one part at a time.
@@ -139,7 +139,7 @@ async def test_an_incomplete_load_is_durable_but_not_read(
         async with place.taking("two") as two:
             assert two.feed.position == "8"
             assert await two.ids() == [0]
-            await two.feed.apply(changes((9, "new")), None, 10, Whence("8", "9"))
+            await two.feed.apply(changes((9, "new")), None, 10, SourcePositions("8", "9"))
             assert await two.ids() == list(range(10))
 
 
@@ -147,16 +147,18 @@ async def test_rejected_changes_stay_rejected_when_others_are_retried(
     tmp_path: Path,
 ) -> None:
     async with site(tmp_path) as place, place.taking() as one:
-        await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1", is_whole=False))
+        await one.feed.apply(
+            changes((1, "a")), None, 10, SourcePositions(None, "1", is_whole=False)
+        )
         async with place.taking("two") as two:
             two.readers.may_load.clear()
-            part = Whence("1", "2", is_whole=False)
+            part = SourcePositions("1", "2", is_whole=False)
             refused = asyncio.ensure_future(two.apply(changes((7, "x"))))
             late = asyncio.ensure_future(two.feed.apply(changes((2, "b")), None, 10, part))
             with pytest.raises(StreamStoppedError, match="is being loaded"):
                 await refused
             # The load completes meanwhile, so changes of clients are accepted again.
-            await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+            await one.feed.apply(changes((2, "b")), None, 10, SourcePositions("1", "2"))
             two.readers.may_load.set()
             with pytest.raises(ChangesRefusedError, match="has advanced"):
                 await late

@@ -11,7 +11,7 @@ import pytest
 
 from caraway_acceleration.changes import following
 from caraway_acceleration.changes.following import Following
-from caraway_acceleration.changes.ingesting import ChangesRefusedError, Whence
+from caraway_acceleration.changes.ingesting import ChangesRefusedError, SourcePositions
 from caraway_acceleration.refresh.backoff import DELAYS
 from caraway_core.changes import Changes, Op, log_schema
 from caraway_core.errors import CarawayError, DatasetError
@@ -89,7 +89,7 @@ class Dataset:
         request_id: str | None,
         deadline_s: float,
         *,
-        source: Whence | None = None,
+        source: SourcePositions | None = None,
     ) -> int:
         await self.gate.wait()
         if self.refusals:

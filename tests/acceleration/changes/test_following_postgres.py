@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from caraway_acceleration.changes.following import Following
-from caraway_acceleration.changes.ingesting import Whence
+from caraway_acceleration.changes.ingesting import SourcePositions
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
@@ -49,7 +49,7 @@ class Dataset:
         request_id: str | None,
         deadline_s: float,
         *,
-        source: Whence | None = None,
+        source: SourcePositions | None = None,
     ) -> int:
         assert source is not None and source.after == self.replica.position
         fault = self._chance.random()

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_acceleration.changes.changing import Changeable
-from caraway_acceleration.changes.ingesting import Upon
+from caraway_acceleration.changes.ingesting import BaseWithLog
 from caraway_acceleration.passthrough.through import SourceDispatch
 from caraway_acceleration.service import Accelerations
 from caraway_acceleration.sources import PassthroughSources
@@ -62,7 +62,7 @@ class Known:
         request_id: str | None,
         deadline_s: float,
         *,
-        upon: Upon | None = None,
+        upon: BaseWithLog | None = None,
     ) -> int:
         raise AssertionError("no dataset has a log")
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_acceleration.changes.changing import Changeable
-from caraway_acceleration.changes.ingesting import Upon
+from caraway_acceleration.changes.ingesting import BaseWithLog
 from caraway_acceleration.passthrough.through import SourceDispatch
 from caraway_acceleration.sources import PassthroughSources
 from caraway_acceleration.upkeep import compaction, logs, orphans
@@ -102,11 +102,11 @@ class Adding:
         version = self._member.current.shown
         if version is None:
             raise CarawayError("not loaded")
-        return Changeable(NAME, SCHEMA, ("id",), "last", Upon(version.key, version.read_log))
+        return Changeable(NAME, SCHEMA, ("id",), "last", BaseWithLog(version.key, version.read_log))
 
     async def apply(
         self, _name: TableName, made: Changes, request_id: str | None, _deadline_s: float,
-        *, upon: Upon | None = None,
+        *, upon: BaseWithLog | None = None,
     ) -> int:  # fmt: skip
         return await self._member.feed.apply(made, request_id, 1e6, None, upon)
 

@@ -6,7 +6,7 @@ import pytest
 
 from caraway_assist.embeddings.service import Embeddings
 from caraway_assist.nsql.service import Asker, DataQuestion
-from caraway_assist.tools.meanings import Meanings
+from caraway_assist.tools.meanings import TextEmbedder
 from caraway_core.errors import ModelError
 from caraway_core.ids import NodeId
 from caraway_core.manifest import build_resolver, load
@@ -27,7 +27,7 @@ async def test_texts_are_embedded_once(tmp_path: Path) -> None:
     embeddings = Embeddings(TaskHistory(HistorySettings(), NodeId("n"), lambda: 0))
     try:
         embeddings.apply(manifest, build_resolver(manifest, {}))
-        meanings, model = Meanings(embeddings), WordEmbedder()
+        meanings, model = TextEmbedder(embeddings), WordEmbedder()
         assert meanings.embed is None
         state = embeddings.states[MODEL]
         state.is_ready(model)

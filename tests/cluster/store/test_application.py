@@ -14,7 +14,7 @@ import pytest
 from caraway_cluster.store import messages
 from caraway_cluster.store.application import BLOCK_BYTES, StoreApplication
 from caraway_cluster.store.chunk_folder import ChunkFolder
-from caraway_plugins.stores.durable import Workshop
+from caraway_plugins.stores.durable import UnfinishedFiles
 
 CONTENT = bytes(range(256)) * 40
 SIGNED = {"authorization": "Bearer tok-en"}
@@ -198,8 +198,8 @@ async def test_a_full_disk_is_reported_and_leaves_no_files(
     def full(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Workshop, "publish", full)
-    monkeypatch.setattr(Workshop, "try_out", full)
+    monkeypatch.setattr(UnfinishedFiles, "publish", full)
+    monkeypatch.setattr(UnfinishedFiles, "try_out", full)
     for answer in (await client.put(PATH, content=CONTENT), await client.post("/check")):
         assert answer.status_code == 507
         assert "the disk of the store is full; enlarge its volume" in answer.text
@@ -212,7 +212,7 @@ async def test_a_disk_error_is_reported(
     def broken(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(Workshop, "publish", broken)
+    monkeypatch.setattr(UnfinishedFiles, "publish", broken)
     answer = await client.put(PATH, content=CONTENT)
     assert (answer.status_code, answer.text) == (
         500, "the store cannot access its disk: Input/output error\n",
@@ -222,14 +222,14 @@ async def test_a_disk_error_is_reported(
 async def test_a_chunk_put_while_its_key_is_deleted_is_stored(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish, times = Workshop.publish, iter([1, 2])
+    publish, times = UnfinishedFiles.publish, iter([1, 2])
 
-    def raced(workshop: Workshop, handle: Any, target: Path) -> None:
+    def raced(workshop: UnfinishedFiles, handle: Any, target: Path) -> None:
         if next(times, 0):
             raise FileNotFoundError(errno.ENOENT, "it was deleted")
         publish(workshop, handle, target)
 
-    monkeypatch.setattr(Workshop, "publish", raced)
+    monkeypatch.setattr(UnfinishedFiles, "publish", raced)
     assert (await client.put(PATH, content=CONTENT)).status_code == 201
     assert (await client.get(PATH)).content == CONTENT
 

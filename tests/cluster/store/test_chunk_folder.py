@@ -12,7 +12,7 @@ from caraway_cluster.store.chunk_folder import (
     checksum_of,
     folder_of,
 )
-from caraway_plugins.stores.durable import Workshop
+from caraway_plugins.stores.durable import UnfinishedFiles
 
 CONTENT = b"rows"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -140,7 +140,7 @@ def test_publishing_gives_up_if_the_key_is_deleted_again_and_again(
         attempts += 1
         raise FileNotFoundError(2, os.strerror(2))
 
-    monkeypatch.setattr(Workshop, "publish", raced)
+    monkeypatch.setattr(UnfinishedFiles, "publish", raced)
     with pytest.raises(FileNotFoundError):
         put(chunks)
 

@@ -15,8 +15,8 @@ import pytest
 from caraway_acceleration.changes.ingesting import (
     ChangesRefusedError,
     QueueFullError,
+    SourcePositions,
     StreamStoppedError,
-    Whence,
 )
 from caraway_acceleration.missing import NoDatasetError, NotAcceleratedError
 from caraway_acceleration.versions import requests
@@ -69,7 +69,7 @@ class FakeIngest:
         request_id: str | None,
         deadline_s: float,
         *,
-        source: Whence | None = None,
+        source: SourcePositions | None = None,
     ) -> int:
         assert source is None
         if self.waits is not None:

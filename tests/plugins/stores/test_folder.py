@@ -22,8 +22,8 @@ UNFINISHED = ".unfinished"
 
 HELD_BY_A_WRITER = """
 import pathlib, sys
-from caraway_plugins.stores.durable import Workshop
-with Workshop(pathlib.Path(sys.argv[1])).unfinished() as handle:
+from caraway_plugins.stores.durable import UnfinishedFiles
+with UnfinishedFiles(pathlib.Path(sys.argv[1])).unfinished() as handle:
     handle.write(b"half"), handle.flush()
     print("writing", flush=True)
     sys.stdin.read()

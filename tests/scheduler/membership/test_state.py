@@ -31,7 +31,7 @@ class Story:
 
     def hear(self, asked_ago: float = 0.0, **facts: object) -> tuple[Action, ...]:
         self.told = dataclasses.replace(self.told, **facts)  # type: ignore[arg-type]
-        return self.tell(events.Heard(self.told, self.now - asked_ago, self.now))
+        return self.tell(events.HeartbeatAnswered(self.told, self.now - asked_ago, self.now))
 
     def want(self, version: CatalogVersion) -> tuple[Action, ...]:
         return self.tell(events.CatalogWanted("here", version, self.now))
@@ -63,7 +63,7 @@ class Story:
 
     def make_another_ready(self, version: CatalogVersion = V1) -> None:
         told = Description(ExecutorId("b"), "one", PROTOCOL_VERSION, "1.0", "b.test", 2, 1000)
-        self.tell(events.Heard(told, self.now, self.now))
+        self.tell(events.HeartbeatAnswered(told, self.now, self.now))
         for step in ("install", "probe"):
             ended = events.StepEnded(told.executor_id, "one", step, self.now, "", version)
             self.tell(ended)
@@ -195,12 +195,12 @@ def test_drain_that_a_call_found_holds_until_the_next_incarnation(story: Story) 
 def test_silence_is_loss(story: Story) -> None:
     story.make_ready()
     story.now += state.LOST_AFTER_S - 0.1
-    assert story.tell(events.Passed(story.now)) == ()
+    assert story.tell(events.TimePassed(story.now)) == ()
     story.now += 0.1
-    (abandon,) = story.tell(events.Passed(story.now))
+    (abandon,) = story.tell(events.TimePassed(story.now))
     assert abandon == events.Abandon(A, "it did not respond for 5 s")
     assert (story.state, story.reason) == ("lost", "it did not respond for 5 s")
-    assert story.tell(events.Passed(story.now)) == ()
+    assert story.tell(events.TimePassed(story.now)) == ()
 
 
 def test_failed_call_is_loss_at_once(story: Story) -> None:
@@ -229,9 +229,9 @@ def test_lost_executor_is_listed_for_a_while(story: Story) -> None:
     story.make_ready()
     story.tell(events.ExecutorLost(A, "x", NOW))
     story.now += state.LISTED_FOR_S - 1
-    assert story.tell(events.Passed(story.now)) == ()
+    assert story.tell(events.TimePassed(story.now)) == ()
     story.now += 1
-    assert story.tell(events.Passed(story.now)) == (events.Forget(A),)
+    assert story.tell(events.TimePassed(story.now)) == (events.Forget(A),)
     assert story.roll.records == {}
 
 
@@ -358,26 +358,26 @@ def test_catalogs_of_other_schedulers_are_ignored(story: Story) -> None:
 
 def test_executor_gets_no_work_until_its_drain_is_undone(story: Story) -> None:
     story.make_ready()
-    assert story.tell(events.Wished({A: "one"}, story.now)) == ()
+    assert story.tell(events.DrainsWanted({A: "one"}, story.now)) == ()
     assert (story.state, story.may_work) == ("draining", False)
     assert story.reason == "it was asked to drain and takes no new work"
     story.hear(catalogs={"here": V1})
     assert story.state == "draining"
-    assert story.tell(events.Wished({}, story.now)) == ()
+    assert story.tell(events.DrainsWanted({}, story.now)) == ()
     assert (story.state, story.may_work, story.reason) == ("ready", True, "")
 
 
 def test_drain_request_applies_to_one_incarnation(story: Story) -> None:
     story.make_ready()
-    story.tell(events.Wished({A: "one"}, story.now))
+    story.tell(events.DrainsWanted({A: "one"}, story.now))
     assert story.hear(incarnation="two", catalogs={}) == install(V1, "two")
     assert story.state == "registered"
 
 
 def test_executor_gets_the_catalog_it_missed_while_draining(story: Story) -> None:
     story.make_ready()
-    story.tell(events.Wished({A: "one"}, story.now))
+    story.tell(events.DrainsWanted({A: "one"}, story.now))
     assert story.want(V2) == ()
     story.serve(V2)
-    assert story.tell(events.Wished({}, story.now)) == install(V2)
+    assert story.tell(events.DrainsWanted({}, story.now)) == install(V2)
     assert not story.may_work

@@ -19,7 +19,7 @@ from caraway_management.monitoring import resources
 from caraway_management.monitoring.targets import TargetKeeper
 from caraway_management.organizations import editing as organizations
 from caraway_management.projects import editing, finding, manifests
-from caraway_management.projects.editing import Surroundings
+from caraway_management.projects.editing import ProjectContext
 from caraway_management.store.tables import Project
 
 router = APIRouter(tags=["projects"])
@@ -27,7 +27,7 @@ router = APIRouter(tags=["projects"])
 
 async def surroundings(
     session: AsyncSession, caller: Caller, org_id: int = 0, *, adds: bool = False
-) -> Surroundings:
+) -> ProjectContext:
     """Return what decides which settings a project of an organization may have.
 
     The organization is not deleted, and gets no other plan, before the transaction ends. With
@@ -41,7 +41,7 @@ async def surroundings(
     limits = await accounts.read_plan(session, row.plan)
     services = caller.services
     org = Organization(row.id, row.name, row.plan, row.deleted_at)
-    return Surroundings(org, Allowance.of(row.plan, limits), services.platform, services.now())
+    return ProjectContext(org, Allowance.of(row.plan, limits), services.platform, services.now())
 
 
 async def checked(settings: dict[str, Any]) -> dict[str, Any]:

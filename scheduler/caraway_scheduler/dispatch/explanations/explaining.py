@@ -9,7 +9,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.work import SourceQuery
 from caraway_engine.routing import Described
 from caraway_engine.stages import ExchangeRead, ReadMode, Stage
-from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.running import FinishedTask
 
 _MODES = {
     ReadMode.ALL: "all rows",
@@ -28,7 +28,7 @@ def whole(objection: str | None) -> str:
 def listed(
     described: Described,
     executor: Callable[[int], ExecutorId],
-    ran: Sequence[Ran] = (),
+    ran: Sequence[FinishedTask] = (),
     answer: "RootCount | None" = None,
 ) -> str:
     """List the stages, last first, with their executors, inputs and fragments."""
@@ -39,7 +39,7 @@ def listed(
         lines.append(
             "exchanges are chosen from estimates here, and from measured sizes at run time"
         )
-    by_stage: dict[str, list[Ran]] = {}
+    by_stage: dict[str, list[FinishedTask]] = {}
     for each in ran:
         by_stage.setdefault(each.stage, []).append(each)
     for stage in (graph.root, *reversed(list(graph.stages.values()))):
@@ -83,7 +83,7 @@ def _headline(stage: Stage, executor: Callable[[int], ExecutorId]) -> str:
     return f"{stage.name}: {stage.note}: {tasks}{on}"
 
 
-def _actual(ran: Ran) -> str:
+def _actual(ran: FinishedTask) -> str:
     return (
         f"  task {ran.number} on {ran.executor_id}: {ran.rows} rows, {ran.size_bytes} bytes, "
         f"{ran.elapsed_ms:.1f} ms"

@@ -24,7 +24,7 @@ from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tasks.merging import MergedStream
 from caraway_scheduler.dispatch.tasks.placing import none_ready
 from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord, StoredTotal
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
@@ -42,7 +42,7 @@ class WholeRunner:
         origin: str,
         tallies: DispatchTallies,
         owner: MemoryOwner,
-        on_ran: Callable[[Ran], None],
+        on_ran: Callable[[FinishedTask], None],
         on_loss: OnLoss,
     ) -> None:
         self._fleet = fleet
@@ -173,8 +173,8 @@ class WholeRunner:
             self._under_way[executor_id] -= 1
             elapsed_ms = (time.perf_counter() - started) * 1000
             self._on_ran(
-                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
-                    elapsed_ms, time.time_ns())
+                FinishedTask(query_id, "whole", "the whole statement", 0, executor_id, rows,
+                    size_bytes, elapsed_ms, time.time_ns())
             )  # fmt: skip
 
         return ended

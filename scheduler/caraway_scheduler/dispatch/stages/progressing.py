@@ -7,13 +7,13 @@ from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import StageProgress, StageWork
 from caraway_engine.stages import Stage
 from caraway_scheduler.dispatch.stages.driving import Drive
-from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.running import FinishedTask
 
 
 class Made(Protocol):
     """Knows the completed tasks of the stages before the last."""
 
-    def made(self) -> list[Ran]: ...
+    def made(self) -> list[FinishedTask]: ...
 
 
 class Answer(Protocol):
@@ -27,7 +27,7 @@ class Answer(Protocol):
 
 def stages(drive: Drive, runner: Made, answer: Answer | None) -> tuple[StageProgress, ...]:
     """Return the stages as planned so far, each after those that it reads."""
-    by_stage: dict[str, list[Ran]] = {}
+    by_stage: dict[str, list[FinishedTask]] = {}
     for ran in runner.made():
         by_stage.setdefault(ran.stage, []).append(ran)
     found = [
@@ -40,7 +40,7 @@ def stages(drive: Drive, runner: Made, answer: Answer | None) -> tuple[StageProg
     return tuple(found)
 
 
-def _stage(stage: Stage, made: Sequence[Ran], *, is_begun: bool) -> StageProgress:
+def _stage(stage: Stage, made: Sequence[FinishedTask], *, is_begun: bool) -> StageProgress:
     return StageProgress(
         stage.name,
         stage.note,
@@ -85,8 +85,8 @@ def _reads(stage: Stage) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.stage for each in stage.readings))
 
 
-def _by_executor(made: Sequence[Ran]) -> Iterable[StageWork]:
-    found: dict[ExecutorId | None, list[Ran]] = {}
+def _by_executor(made: Sequence[FinishedTask]) -> Iterable[StageWork]:
+    found: dict[ExecutorId | None, list[FinishedTask]] = {}
     for each in made:
         found.setdefault(each.executor_id, []).append(each)
     for executor_id, own in sorted(found.items(), key=lambda item: item[0] or ""):

@@ -25,8 +25,8 @@ from caraway_scheduler.dispatch.tasks.placing import Slots
 from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
 from caraway_scheduler.dispatch.tasks.running import (
     READY_WAIT_S,
+    FinishedTask,
     Here,
-    Ran,
     StagedQuery,
     StageRunner,
 )
@@ -66,7 +66,7 @@ class StagedRunner:
         origin: str,
         tallies: DispatchTallies,
         asking: PlannerClient,
-        on_ran: Callable[[Ran], None],
+        on_ran: Callable[[FinishedTask], None],
         on_loss: OnLoss,
     ) -> None:
         self._fleet = fleet
@@ -157,7 +157,7 @@ class StagedRunner:
             elapsed_ms = (time.perf_counter() - answering) * 1000
             where = None if runner.is_answered_here else slots.executor(0)
             self._on_ran(
-                Ran(query_id, root.name, root.note, 0, where, rows, size_bytes,
+                FinishedTask(query_id, root.name, root.note, 0, where, rows, size_bytes,
                     elapsed_ms, time.time_ns())
             )  # fmt: skip
 

@@ -75,7 +75,7 @@ class StagedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class FinishedTask:
     """A completed piece of work on an executor."""
 
     query_id: QueryId
@@ -103,7 +103,7 @@ class StageRunner:
         slots: Slots,
         on_lost: Callable[[ExecutorId, str], None],
         tallies: DispatchTallies,
-        on_ran: Callable[[Ran], None],
+        on_ran: Callable[[FinishedTask], None],
         here: Here,
         wait_ready: Callable[[], Coroutine[Any, Any, bool]],
         on_loss: OnLoss,
@@ -120,7 +120,7 @@ class StageRunner:
         self._tallies = tallies
         self._stages: dict[str, Stage] = {}
         self._tasks: dict[tuple[str, int], asyncio.Task[TaskOutcome]] = {}
-        self.ran: list[Ran] = []
+        self.ran: list[FinishedTask] = []
 
     async def run_stage(self, stage: Stage) -> Measured:
         """Run every task of a stage whose inputs are complete; return the size of its output."""
@@ -203,7 +203,7 @@ class StageRunner:
         """The number of completed tasks of the stages before the last."""
         return sum(map(_is_made, self._tasks.values()))
 
-    def made(self) -> list[Ran]:
+    def made(self) -> list[FinishedTask]:
         """Return the completed tasks of the stages before the last, without lost ones."""
         newest = {(each.stage, each.number): each for each in self.ran}
         return [
@@ -231,7 +231,7 @@ class StageRunner:
 
     async def _run(self, stage: Stage, number: int) -> TaskOutcome:
         outcome = await self._persistently(stage, number, self._fleet.run)
-        ran = Ran(
+        ran = FinishedTask(
             self._query.query_id,
             stage.name,
             stage.note,

@@ -15,7 +15,7 @@ from caraway_scheduler.dispatch.explanations.explaining import (
     RootCount,
     TextStream,
 )
-from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.running import FinishedTask
 
 SCHEMA = pa.schema({"n": pa.int64()})
 T = TableName("orders")
@@ -77,7 +77,7 @@ def test_exchanges_shares_and_hashes_are_told() -> None:
 
 def test_what_ran_is_told_under_its_stage_with_the_size_of_the_answer() -> None:
     ran = [
-        Ran(QueryId("q"), stage, "", number, ExecutorId("e9"), 10 + number, 80, 1.25, 0)
+        FinishedTask(QueryId("q"), stage, "", number, ExecutorId("e9"), 10 + number, 80, 1.25, 0)
         for stage, number in (("s1", 0), ("s1", 1), ("s2", 0))
     ]
     count = RootCount()

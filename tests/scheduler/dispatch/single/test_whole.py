@@ -17,7 +17,7 @@ from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.dispatch.single.whole import WholeRunner
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 E1, E2, E3 = (ExecutorId(f"e{number}") for number in (1, 2, 3))
@@ -64,7 +64,7 @@ class Site:
     asked: list[tuple[ExecutorId, Statement]] = field(default_factory=list)
     gone: list[ExecutorId] = field(default_factory=list)
     suspected: list[ExecutorId] = field(default_factory=list)
-    ran: list[Ran] = field(default_factory=list)
+    ran: list[FinishedTask] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         def is_lost(executor_id: ExecutorId, _cause: str) -> None:

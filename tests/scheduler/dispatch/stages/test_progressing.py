@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import StageWork
 from caraway_scheduler.dispatch.stages import progressing
-from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.running import FinishedTask
 from tests.kit.driving import Runner, driving, graph, stage, turns
 
 E1, E2 = map(ExecutorId, ("e1", "e2"))
@@ -15,11 +15,11 @@ E1, E2 = map(ExecutorId, ("e1", "e2"))
 class CountingRunner(Runner):
     """Says which tasks it made."""
 
-    def __init__(self, *ran: Ran) -> None:
+    def __init__(self, *ran: FinishedTask) -> None:
         super().__init__()
         self.ran = list(ran)
 
-    def made(self) -> list[Ran]:
+    def made(self) -> list[FinishedTask]:
         return self.ran
 
 
@@ -29,9 +29,9 @@ class Answer:
     passed: tuple[int, int]
 
 
-def ran(name: str, number: int, executor_id: ExecutorId | None, ended_ms: float) -> Ran:
+def ran(name: str, number: int, executor_id: ExecutorId | None, ended_ms: float) -> FinishedTask:
     ended_ns = int(ended_ms * 1e6)
-    return Ran(QueryId("q"), name, "", number, executor_id, 10, 80, 5.0, ended_ns)
+    return FinishedTask(QueryId("q"), name, "", number, executor_id, 10, 80, 5.0, ended_ns)
 
 
 async def test_stages_wait_for_what_they_read() -> None:
