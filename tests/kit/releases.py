@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,22 @@ def earlier(folder: Path, commit: str = "") -> Host:
     archive = _git("archive", "--format=tar", ref)
     folder.mkdir()
     subprocess.run(("tar", "-x", "-C", str(folder)), input=archive.stdout, check=True)
+    _name_entry_points(folder)
     return _host(folder)
+
+
+def _name_entry_points(folder: Path) -> None:
+    """Write the entry points of a release where its processes find them before those of ours."""
+    points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
+    lines = [
+        line
+        for group, each in points.items()
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in each.items()))
+    ]
+    described = folder / "core" / "caraway-0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: caraway\nVersion: 0\n")
+    (described / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
 def current() -> Host:
