@@ -22,7 +22,7 @@ _CONSOLES, _SPAN_MS, _IDLE_SHARE = 20, 30_000, 0.05
 _IDLE_AFTER_MS = 95_000
 """A page that nobody has used for so long asks every 30 s, which is `_SPAN_MS`."""
 _PLACES = ("", "sql", "data", "queries", "cluster", "search", "chat", "tools", "lists")
-_SETTLE_MS = 2_000
+_SETTLE_MS, _ALONE_MS = 2_000, 10_000
 _KB = 1_000
 _MB = 1_000_000
 _FIRST_KB, _ALL_KB, _INTERACTIVE_S, _ROWS_S, _MEMORY_MB = 120, 450, 1.0, 0.3, 250
@@ -70,7 +70,7 @@ def _idle(browser: Any, url: str, pid: int) -> list[Figure]:
     """
     pages = [browser.new_context().new_page() for _ in range(_CONSOLES)]
     rest = pages[0].wait_for_timeout
-    alone = _cpu_share(pid, rest)
+    alone = _cpu_share(pid, rest, _ALONE_MS)
     asked: list[str] = []
     for number, page in enumerate(pages):
         page.clock.install()
@@ -101,11 +101,11 @@ def _idle(browser: Any, url: str, pid: int) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _cpu_share(pid: int, rest: Callable[[int], None]) -> float:
-    """Return how much of a core a process and its descendants use, while the pages go on."""
+def _cpu_share(pid: int, rest: Callable[[int], None], span_ms: int = _SPAN_MS) -> float:
+    """Return the share of a core that a process and its descendants use, while pages go on."""
     family = _family(pid)
     before, began = sum(map(_cpu_s, family)), time.perf_counter()
-    rest(_SPAN_MS)
+    rest(span_ms)
     return (sum(map(_cpu_s, family)) - before) / (time.perf_counter() - began)
 
 
