@@ -95,7 +95,8 @@ def test_a_manifest_is_completed_from_its_schema(watched: Watched, site: Site) -
     watched.page.keyboard.insert_text("datasets:\n  - from: file:a.csv\n    acceleration:\n      ")
     watched.page.keyboard.type("mod")
     watched.page.get_by_role("option", name="write_mode").wait_for()
-    watched.page.keyboard.press("Tab")
+    # Keys of the editor take no choice right after the list has opened.
+    watched.page.locator(".cm-tooltip-autocomplete").get_by_role("option").first.click()
     # The words that the key allows follow.
     watched.page.get_by_role("option", name="file_create").wait_for()
     watched.page.keyboard.type("memo")
