@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
+from urllib.parse import urljoin
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from caraway_serving import failures
 from caraway_serving.failures import ErrorShapes
-from caraway_serving.routes import DirectRoute
+from caraway_serving.routes import DirectRoute, redirect_slashes
 
 
 @asynccontextmanager
@@ -81,3 +82,37 @@ async def test_endpoints_that_take_only_the_request_are_called_at_once(
     async with served(DirectRoute) as client:
         assert (await client.post("/plain?q", content=b"b")).text == "q b"
         assert (await client.get("/of/a")).status_code == 500
+
+
+@pytest.mark.parametrize(
+    ("asked", "address"),
+    [
+        ("/v1/of/a%20b/", "/v1/of/a%20b"),
+        ("/v1/of/a/?x=1&y=%2F", "/v1/of/a?x=1&y=%2F"),
+        ("/plain/", "/plain"),
+        ("/none/", None),
+        ("/plain//", None),
+        ("/", None),
+    ],
+)
+async def test_a_slash_at_the_end_leads_to_the_route_by_a_relative_address(
+    asked: str, address: str | None
+) -> None:
+    app = FastAPI()
+
+    @app.get("/v1/of/{name}")
+    @app.get("/plain")
+    async def answer() -> None:
+        """Answer nothing."""
+
+    redirect_slashes(app.router)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://host") as client:
+        got = await client.get(asked, headers={"host": "evil.example"})
+    if address is None:
+        assert got.status_code == 404
+        return
+    location = got.headers["location"]
+    assert got.status_code == 307 and location.startswith("../") and "evil" not in location
+    # A proxy may serve the router below a prefix.
+    assert urljoin(f"https://host/data{asked}", location) == f"https://host/data{address}"

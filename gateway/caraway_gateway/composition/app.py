@@ -60,6 +60,7 @@ from caraway_serving.gates.limiting import LimitGate
 from caraway_serving.gates.observing import ObservationGate
 from caraway_serving.gates.stopping import StopGate
 from caraway_serving.room import BodyMemory
+from caraway_serving.routes import redirect_slashes
 
 API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -141,6 +142,7 @@ def build_fastapi(services: Services) -> FastAPI:
     api.state.routes = [route for router in ROUTERS for route in router.routes]
     # An included router is asked twice for each request: whether it has a route, and for which.
     api.router.routes.extend(api.state.routes)
+    redirect_slashes(api.router)
     _add_documentation(api, secured=services.keyring is not None)
     return api
 
