@@ -18,8 +18,7 @@ def later():
     from caraway_core.manifest import names, Manifest
 """
     known = frozenset(
-        f"caraway_core.{name}"
-        for name in ("ids", "concurrency.tasks", "errors", "manifest", "manifest.names")
+        f"caraway_core.{name}" for name in ("ids", "tasks", "errors", "manifest", "manifest.names")
     )
     assert set(graph._imports(ast.parse(source), known)) == known
 

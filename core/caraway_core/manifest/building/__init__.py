@@ -1,0 +1,1 @@
+"""Converts the checked shape of a manifest into values and applies the defaults."""

@@ -1,0 +1,1 @@
+"""References to secrets in the texts of a manifest, and the stores that hold them."""

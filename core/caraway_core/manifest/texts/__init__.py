@@ -1,0 +1,1 @@
+"""Texts of a manifest as values: scalars, units, names, types, paths and places."""

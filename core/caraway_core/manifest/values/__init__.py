@@ -1,0 +1,1 @@
+"""The values of a manifest as frozen dataclasses, for the rest of the system."""
