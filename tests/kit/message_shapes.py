@@ -34,6 +34,8 @@ _ROOTS = (
 _HOMES = ("caraway_core", "caraway_ai", "caraway_plugins")
 _HOSTED = ("caraway_ai.hosting", "caraway_plugins.embeddings.hosted")
 """The modules with recipes of models, `HostedSpec`, which are sent with orders of copies."""
+_SEARCHED = (_HOMES[0], *_HOSTED)
+"""Subclasses elsewhere are known or not, as other modules were imported before."""
 # Only objects of subclasses are sent, and those do not name their bases.
 _BASES = frozenset({TableSpec, TableSplit})
 
@@ -50,7 +52,8 @@ def shapes() -> Mapping[str, str]:
             continue
         if cls not in _BASES:
             found[name] = _fields(cls)
-        waiting += cls.__subclasses__()
+        subclasses: list[type] = cls.__subclasses__()
+        waiting += [each for each in subclasses if each.__module__.startswith(_SEARCHED)]
         if is_dataclass(cls):
             hints = get_type_hints(cls, {**known, **vars(sys.modules[cls.__module__])})
             waiting += [part for each in fields(cls) for part in _classes(hints[each.name])]
