@@ -31,7 +31,7 @@ from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.embedding import mark_of

@@ -40,7 +40,7 @@ from caraway_core.errors import (
     DatasetError,
 )
 from caraway_core.ids import TableName
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore

@@ -12,7 +12,7 @@ from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import VersionMaker
 from caraway_core.errors import DeadlineError, InvalidRequestError
 from caraway_core.ids import TableName
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import ResultPlace

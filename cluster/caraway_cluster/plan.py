@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 from caraway_core.settings import Address, ClusterOptions
 
 Role = Literal["head", "scheduler", "executor"]

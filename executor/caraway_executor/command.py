@@ -10,7 +10,7 @@ from pathlib import Path
 
 from caraway_core import ray_nodes
 from caraway_core.ids import ExecutorId
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 from caraway_core.process import cores, exiting, logs
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.protocols.fleet import Description

@@ -26,6 +26,7 @@ LAYERED = {
     "Layers of the executor": "executor",
     "Layers of the operator": "operator",
     "Layers of core": "core",
+    "Layers of the manifest": "core/manifest",
     "Layers of the client": "client",
     "Layers of the management service": "management",
 }

@@ -21,7 +21,7 @@ PROGRAM_BYTES = 400 * MIB
 """More than the process has without uploads, and less than with one of these."""
 PROGRAM = f"""\
 #!{sys.executable}
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 
 memory.total_bytes = lambda: {TOTAL}
 from caraway.cli import main

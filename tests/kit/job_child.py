@@ -17,7 +17,7 @@ from pyarrow import compute
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, PrincipalId
-from caraway_core.manifest.runtime import JobSettings as JobSettings
+from caraway_core.manifest.values.runtime import JobSettings as JobSettings
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_engine.execution.settings import EngineSettings

@@ -19,7 +19,7 @@ from caraway_core.ids import (
     QueryId,
     TableName,
 )
-from caraway_core.manifest.runtime import JobSettings as JobSettings
+from caraway_core.manifest.values.runtime import JobSettings as JobSettings
 from caraway_core.protocols.dispatch import (
     BatchStream,
     ExecutorStatus,

@@ -19,7 +19,7 @@ from caraway_ai.tools.protocol import ToolCaller
 from caraway_core.errors import NotFoundError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
-from caraway_core.manifest import names
+from caraway_core.manifest.texts import names
 from caraway_core.statements import Statement
 from caraway_core.tables import MemoryTable
 from caraway_engine.sessions.sessions import Session

@@ -11,7 +11,7 @@ from caraway_acceleration.recipes.retention import TimeColumn
 from caraway_acceleration.recipes.statements import RefreshSql
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
-from caraway_core.manifest.acceleration import TimeFormat
+from caraway_core.manifest.values.acceleration import TimeFormat
 from caraway_scheduler.catalog.states import source_of
 
 

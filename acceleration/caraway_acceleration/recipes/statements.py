@@ -7,7 +7,7 @@ above all whether columns exist, is checked when the engine plans them.
 from dataclasses import dataclass
 
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
+from caraway_core.manifest.texts import names
 from caraway_core.sqltext import comments, lexer
 from caraway_core.sqltext.lexer import SqlToken
 

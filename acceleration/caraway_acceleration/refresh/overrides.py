@@ -7,7 +7,7 @@ from typing import Literal
 from caraway_acceleration.recipes import statements
 from caraway_acceleration.recipes.statements import RefreshSql
 from caraway_core.ids import TableName
-from caraway_core.manifest import units
+from caraway_core.manifest.texts import units
 
 LoadMode = Literal["full", "append"]
 

@@ -12,7 +12,7 @@ from caraway_acceleration.versions.current_version import Subject
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.acceleration import Acceleration, ConflictAction
+from caraway_core.manifest.values.acceleration import Acceleration, ConflictAction
 from caraway_core.partitions.keys import ByExpression
 from caraway_core.tables import Keys, LookupColumns, Twice
 from caraway_scheduler.catalog.states import ReadyState

@@ -19,7 +19,7 @@ from caraway_acceleration.versions.versions import HeldVersion, Successor
 from caraway_core.errors import DatasetDamagedError, ModelError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.manifest import EmbeddedColumn
-from caraway_core.manifest.search_columns import NO_SEARCH, SearchColumns
+from caraway_core.manifest.values.search_columns import NO_SEARCH, SearchColumns
 from caraway_core.partitions.keys import BucketKey, ByExpression, PartitionBy
 from caraway_core.protocols.embedding import Embedder, mark_of
 from caraway_scheduler.coordination.schedule import Timetable

@@ -10,7 +10,7 @@ from caraway_acceleration.versions.current_version import CurrentVersion, MovedE
 from caraway_acceleration.versions.versions import HeldVersion, Successor
 from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, UnavailableError
-from caraway_core.manifest.acceleration import SnapshotSettings
+from caraway_core.manifest.values.acceleration import SnapshotSettings
 
 logger = logging.getLogger(__name__)
 _CLAIM = "/snapshot"

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.acceleration import Acceleration
-from caraway_core.manifest.search_columns import EmbeddedColumn
+from caraway_core.manifest.values.acceleration import Acceleration
+from caraway_core.manifest.values.search_columns import EmbeddedColumn
 from caraway_core.partitions.keys import BucketKey, ByColumn, Term
 
 _FORM = "v2-"

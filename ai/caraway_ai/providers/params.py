@@ -13,7 +13,7 @@ from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
 from caraway_core.json_texts import strict_json
 from caraway_core.loading import registry
-from caraway_core.manifest import units
+from caraway_core.manifest.texts import units
 
 Value = TypeVar("Value")
 _SECRETS = ("key", "token", "secret", "password")

@@ -13,8 +13,8 @@ from caraway_ai.tools.headers import authorization, parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_core.errors import DeadlineError, ToolError
 from caraway_core.json_texts import strict_json
-from caraway_core.manifest.declared_tools import DeclaredTool
-from caraway_core.manifest.units import seconds
+from caraway_core.manifest.texts.units import seconds
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 
 _IN_URL = re.compile(r"\{(\w+)\}")
 _WITH_BODY = ("PATCH", "POST", "PUT")

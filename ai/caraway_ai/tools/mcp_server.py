@@ -20,8 +20,8 @@ from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import USUAL, Backoff
 from caraway_core.errors import DeadlineError, NotInstalledError, ToolError
 from caraway_core.json_texts import strict_json
-from caraway_core.manifest.declared_tools import DeclaredTool
-from caraway_core.manifest.units import seconds
+from caraway_core.manifest.texts.units import seconds
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 
 if TYPE_CHECKING:
     from mcp.client.client import Client

@@ -12,7 +12,7 @@ from caraway_ai.tools.sql_names import quoted_table
 from caraway_ai.tools.toolbox import MEMORY
 from caraway_core.errors import InvalidRequestError, QueryForbiddenError
 from caraway_core.ids import TableName
-from caraway_core.manifest import units
+from caraway_core.manifest.texts import units
 
 _MOST_THOUGHTS = 100
 _LONGEST_THOUGHT = 8_192

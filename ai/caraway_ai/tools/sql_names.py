@@ -1,7 +1,7 @@
 """Writes names as SQL identifiers."""
 
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
+from caraway_core.manifest.texts import names
 from caraway_core.sqltext import identifiers
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from caraway_ai.tools import bounding
 from caraway_ai.tools.data_access import DataAccess, RowLimits
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 
 
 class SqlTool:

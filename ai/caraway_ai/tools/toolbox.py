@@ -14,7 +14,7 @@ from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.protocol import Tool, ToolCaller, ToolDefinition
 from caraway_core.errors import CarawayError, DeadlineError, NotFoundError, ToolError
 from caraway_core.loading import registry
-from caraway_core.manifest.declared_tools import OTHER_NAMES
+from caraway_core.manifest.values.declared_tools import OTHER_NAMES
 
 BUILTIN = "builtin"
 AUTO = "auto"

@@ -9,8 +9,8 @@ from caraway_ai.tools.headers import authorization
 from caraway_ai.tools.http_tool import HttpService, HttpTool
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_core.errors import ToolError
-from caraway_core.manifest.declared_tools import DeclaredTool
-from caraway_core.manifest.units import seconds
+from caraway_core.manifest.texts.units import seconds
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 
 _ENDPOINT = "https://api.perplexity.ai"
 _MODEL = "sonar"

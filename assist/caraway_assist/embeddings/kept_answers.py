@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from caraway_core.manifest.runtime import EmbeddingsCacheSettings
+from caraway_core.manifest.values.runtime import EmbeddingsCacheSettings
 from caraway_core.protocols.embedding import EmbeddedTexts
 
 _LARGEST_SHARE = 8

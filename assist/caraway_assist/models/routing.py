@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from caraway_assist.models.states import ModelState
 from caraway_core.errors import ModelAwayError, ModelError
-from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.manifest.values.workers import DeclaredWorker
 
 _LONGEST_REST_S = 600.0
 

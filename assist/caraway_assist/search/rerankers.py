@@ -16,7 +16,7 @@ from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, InvalidQueryError, ModelAwayError, ModelError
 from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredReranker, Manifest, SecretResolver
-from caraway_core.manifest.declared_rerankers import CHAT_MODEL
+from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL
 from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec, TextReranker
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError, TableNotFoundError
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
-from caraway_core.manifest.search_columns import (
+from caraway_core.manifest.texts import names
+from caraway_core.manifest.values.search_columns import (
     EmbeddedColumn,
     KeywordColumn,
     KeywordSettings,

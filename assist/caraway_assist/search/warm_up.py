@@ -9,7 +9,7 @@ from caraway_assist.search.tables import Ranking, TableRanker, rankings
 from caraway_assist.search.ways import RankingWays
 from caraway_core.errors import CarawayError, CatalogMovedError
 from caraway_core.ids import TableName
-from caraway_core.manifest.search_columns import SearchColumns
+from caraway_core.manifest.values.search_columns import SearchColumns
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import ReadPoint
 from caraway_scheduler.catalog.catalog import Catalog

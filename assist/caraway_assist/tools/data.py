@@ -21,8 +21,9 @@ from caraway_assist.search.service import SearchService
 from caraway_core.errors import InvalidRequestError, NotFoundError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.loading import registry
-from caraway_core.manifest import Dataset, View, names
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest import Dataset, View
+from caraway_core.manifest.texts import names
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService

@@ -9,7 +9,8 @@ from caraway_assist.tools.data import caller_of
 from caraway_assist.tools.service import ToolService
 from caraway_core.errors import ModelError, ToolError
 from caraway_core.ids import TableName
-from caraway_core.manifest import Model, names
+from caraway_core.manifest import Model
+from caraway_core.manifest.texts import names
 from caraway_serving import spans
 
 _MOST_ROUNDS = 100

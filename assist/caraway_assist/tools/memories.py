@@ -11,7 +11,7 @@ from caraway_ai.tools.sql_names import quoted_table
 from caraway_assist.tools.data import principal_of, span_of
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.names import MEMORY_PATH
+from caraway_core.manifest.texts.names import MEMORY_PATH
 from caraway_core.protocols.memories import MEMORY_SCHEMA
 from caraway_core.statements import GivenRows
 from caraway_scheduler.queries.requests import QueryRequest

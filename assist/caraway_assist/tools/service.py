@@ -26,7 +26,7 @@ from caraway_assist.tools.recording import recorder
 from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries.service import QueryService

@@ -10,7 +10,7 @@ from caraway_assist.models.service import Models
 from caraway_assist.models.states import ModelCaller
 from caraway_core.errors import CarawayError
 from caraway_core.ids import PrincipalId
-from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.manifest.values.workers import DeclaredWorker
 from caraway_core.process.durations import Durations, Labels
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.requests import QueryRequest

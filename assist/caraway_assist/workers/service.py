@@ -11,7 +11,7 @@ from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest
-from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.manifest.values.workers import DeclaredWorker
 from caraway_scheduler.coordination.schedule import Cron
 
 logger = logging.getLogger(__name__)

@@ -52,7 +52,7 @@ def add(
     git_token: Token = None,
 ) -> None:
     """Install a package in `spicepods` and add it to the dependencies of MANIFEST."""
-    from caraway_core.manifest import places
+    from caraway_core.manifest.texts import places
     from caraway_core.packages import installing
 
     try:
@@ -69,7 +69,7 @@ def _made(text: str, git_url: str, token: str | None) -> "tuple[str, Package]":
     """Return a package and its name: of a repository, a folder, or a zip file."""
     import asyncio
 
-    from caraway_core.manifest import git_urls
+    from caraway_core.manifest.texts import git_urls
     from caraway_core.packages import archives, folders, installing, making, sources
 
     try:

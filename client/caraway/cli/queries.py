@@ -169,7 +169,7 @@ def _statement(text: str | None) -> str:
 
 def _result_size(text: str | None) -> int | None:
     # Imports pydantic, which takes 0.1 s.
-    from caraway_core.manifest import units
+    from caraway_core.manifest.texts import units
 
     try:
         return None if text is None else units.size_bytes(text)

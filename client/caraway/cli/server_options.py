@@ -82,7 +82,7 @@ def address(text: str, flag: str) -> Address:
 def memory_size(text: str | None, flag: str) -> int | None:
     """Parse a size such as 4GiB or a share of the memory. Anything else is a usage error."""
     # Imports pydantic, which takes 0.1 s.
-    from caraway_core.manifest import memory
+    from caraway_core.manifest.texts import memory
 
     try:
         return None if text is None else memory.limit_bytes(text)

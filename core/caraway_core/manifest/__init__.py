@@ -6,21 +6,21 @@ does not interpret the settings of sources, stores or models; the plug-ins do.
 
 from pathlib import Path
 
-from caraway_core.manifest.acceleration import Acceleration
-from caraway_core.manifest.access_keys import split_key
-from caraway_core.manifest.column_types import arrow_type
-from caraway_core.manifest.declared_rerankers import DeclaredReranker
 from caraway_core.manifest.models import Model, ModelFile, ModelResources
-from caraway_core.manifest.references import SecretResolver, build_resolver
-from caraway_core.manifest.runtime import RuntimeSettings
-from caraway_core.manifest.search_columns import (
+from caraway_core.manifest.secrets.references import SecretResolver, build_resolver
+from caraway_core.manifest.texts.access_keys import split_key
+from caraway_core.manifest.texts.column_types import arrow_type
+from caraway_core.manifest.values.acceleration import Acceleration
+from caraway_core.manifest.values.declared_rerankers import DeclaredReranker
+from caraway_core.manifest.values.runtime import RuntimeSettings
+from caraway_core.manifest.values.search_columns import (
     Chunking,
     DeclaredEmbedder,
     EmbeddedColumn,
     KeywordColumn,
     SearchColumns,
 )
-from caraway_core.manifest.values import Dataset, DeclaredColumn, Manifest, View
+from caraway_core.manifest.values.values import Dataset, DeclaredColumn, Manifest, View
 
 __all__ = [
     "Acceleration",

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from caraway_core.errors import Problem
-from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.shape.base import Section, known_keys
 
 Shape = TypeVar("Shape", bound=Section)

@@ -6,36 +6,32 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import (
-    aliases,
-    building,
-    checking,
-    document,
+from caraway_core.manifest import checking, notices
+from caraway_core.manifest.building import building
+from caraway_core.manifest.documents import aliases, document, unsupported
+from caraway_core.manifest.documents.document import Document, Location
+from caraway_core.manifest.models import Model
+from caraway_core.manifest.rules import (
     embedder_references,
     function_rules,
-    names,
-    notices,
     param_rules,
-    places,
     rules,
     search_rules,
     tool_rules,
-    unsupported,
     worker_rules,
 )
-from caraway_core.manifest.declared_tools import DeclaredTool
-from caraway_core.manifest.document import Document, Location
-from caraway_core.manifest.function_references import FunctionReferences
-from caraway_core.manifest.models import Model
-from caraway_core.manifest.reranker_references import RerankerReferences
+from caraway_core.manifest.rules.function_references import FunctionReferences
+from caraway_core.manifest.rules.reranker_references import RerankerReferences
+from caraway_core.manifest.rules.tool_references import ToolReferences
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import functions as function_shapes
 from caraway_core.manifest.shape import search as search_shapes
 from caraway_core.manifest.shape import tools as tool_shapes
 from caraway_core.manifest.shape import workers as worker_shapes
-from caraway_core.manifest.tool_references import ToolReferences
-from caraway_core.manifest.values import VIEW, Dataset, Manifest, View
+from caraway_core.manifest.texts import names, places
+from caraway_core.manifest.values.declared_tools import DeclaredTool
+from caraway_core.manifest.values.values import VIEW, Dataset, Manifest, View
 
 _Table = TypeVar("_Table", Dataset, View)
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from caraway_core.manifest import acceleration_rules, search_rules
-from caraway_core.manifest.document import Document
-from caraway_core.manifest.names import MEMORY_PATH
-from caraway_core.manifest.values import Dataset
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.rules import acceleration_rules, search_rules
+from caraway_core.manifest.texts.names import MEMORY_PATH
+from caraway_core.manifest.values.values import Dataset
 
 _IN_MANIFEST = {
     "runtime.results_cache": "is the old name of 'runtime.caching.sql_results'; use that",

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from caraway_core.errors import InvalidQueryError, Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import Manifest, names
+from caraway_core.manifest.texts import names
+from caraway_core.manifest.values.values import Manifest
 from caraway_core.sqltext import table_calls
 from caraway_core.sqltext.searching import FUNCTIONS, TEXT_SEARCH, VECTOR_SEARCH
 from caraway_core.sqltext.table_calls import TableCall

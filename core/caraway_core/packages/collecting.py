@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Protocol
 
 from caraway_core.errors import InvalidRequestError, ManifestError
-from caraway_core.manifest import document, file_references
-from caraway_core.manifest.document import Document
-from caraway_core.manifest.file_references import FileReference
-from caraway_core.manifest.places import INSTALLED, MANIFEST_FILES, SINGULAR
+from caraway_core.manifest.documents import document, file_references
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.documents.file_references import FileReference
+from caraway_core.manifest.texts.places import INSTALLED, MANIFEST_FILES, SINGULAR
 from caraway_core.packages import paths, sources
 from caraway_core.packages.sources import PackageSource
 

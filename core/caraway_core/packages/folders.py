@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from caraway_core.manifest import places
+from caraway_core.manifest.texts import places
 from caraway_core.packages import collecting, repositories
 from caraway_core.packages.collecting import Package
 

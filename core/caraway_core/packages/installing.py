@@ -8,8 +8,9 @@ from pathlib import Path
 
 from caraway_core import manifest as manifests
 from caraway_core.errors import InvalidRequestError, ManifestError
-from caraway_core.manifest import document, places
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.documents import document
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.texts import places
 from caraway_core.packages import paths
 from caraway_core.packages.collecting import Package
 from caraway_core.packages.sources import PackageSource

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from caraway_core.errors import InvalidRequestError
-from caraway_core.manifest.places import GIT_PREFIXES
+from caraway_core.manifest.texts.places import GIT_PREFIXES
 from caraway_core.packages import paths
 
 FORM = "git:{org}/{repo}/{sha}/{path of the manifest}"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 
 _SHARE = 0.6
 """Of the memory of the machine or container. The rest is for Python, gRPC and other processes."""

@@ -11,7 +11,7 @@ from datafusion.catalog import Table
 
 from caraway_core.errors import CarawayError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
-from caraway_core.manifest.names import SOURCE_SCHEMA
+from caraway_core.manifest.texts.names import SOURCE_SCHEMA
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
 from caraway_engine import known_faults, stored

@@ -14,7 +14,7 @@ import pyarrow as pa
 from datafusion.catalog import SchemaProvider, Table
 
 from caraway_core.ids import PrincipalId, TableName
-from caraway_core.manifest.names import SOURCE_SCHEMA
+from caraway_core.manifest.texts.names import SOURCE_SCHEMA
 from caraway_core.statements import Statement, SystemTable
 from caraway_engine.statements.table_schemas import TableSchema
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from caraway_core.concurrency import tasks
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 from caraway_core.suspects import End
 from caraway_executor.resources.usage import anonymous_bytes, worded
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 from caraway_acceleration.missing import NoDatasetError
 from caraway_core.errors import NotFoundError
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
+from caraway_core.manifest.texts import names
 
 T = TypeVar("T")
 

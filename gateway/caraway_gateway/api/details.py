@@ -116,7 +116,7 @@ def _document(
 async def _definition(services: Services, name: TableName) -> dict[str, Any] | None:
     manifest = services.manifest.current
     # Imported here: PyYAML is slow to load.
-    from caraway_core.manifest import excerpts
+    from caraway_core.manifest.documents import excerpts
 
     found = await asyncio.to_thread(excerpts.find, manifest.files, manifest.base_dir, name)
     return None if found is None else {"file": found.file, "line": found.line, "text": found.text}

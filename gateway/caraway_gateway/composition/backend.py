@@ -8,7 +8,8 @@ from caraway_assist.hosting.service import Hosting
 from caraway_core import manifest as manifests
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.loading import registry
-from caraway_core.manifest import Manifest, memory
+from caraway_core.manifest import Manifest
+from caraway_core.manifest.texts import memory
 from caraway_core.process import cores
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.protocols.dispatch import Dispatch

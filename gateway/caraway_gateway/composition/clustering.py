@@ -10,7 +10,7 @@ from caraway_assist.hosting.service import Hosting
 from caraway_core import ray_nodes
 from caraway_core.errors import CarawayError
 from caraway_core.loading import registry
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.protocols.state import StateStore
 from caraway_core.ray_nodes import NodeOptions

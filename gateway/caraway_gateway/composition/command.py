@@ -12,7 +12,8 @@ from caraway_core import manifest as manifests
 from caraway_core import ray_nodes
 from caraway_core.errors import ManifestError
 from caraway_core.loading import imports, registry
-from caraway_core.manifest import secret_references, view_searches
+from caraway_core.manifest import view_searches
+from caraway_core.manifest.secrets import secret_references
 from caraway_core.process import arrow_memory, cores, exiting, logs
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.settings import RunOptions, SchedulerOptions

@@ -15,7 +15,7 @@ from caraway_assist.search.service import SearchService
 from caraway_assist.search.tables import TableRanker
 from caraway_assist.search.tallies import SearchTallies
 from caraway_assist.search.warm_up import SearchWarmUp
-from caraway_core.manifest.runtime import CachingSettings
+from caraway_core.manifest.values.runtime import CachingSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.reranking import TextReranker
 from caraway_scheduler.catalog.catalog import Catalog

@@ -5,7 +5,7 @@ from typing import Any
 from caraway_assist.models.service import Models
 from caraway_assist.search.service import SearchService
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
-from caraway_core.manifest.runtime import QuotaSettings
+from caraway_core.manifest.values.runtime import QuotaSettings
 from caraway_gateway.mcp.endpoint import McpEndpoint
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs

@@ -17,8 +17,9 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError, Problem, QueryError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.loading import registry
-from caraway_core.manifest import Dataset, Manifest, View, references
-from caraway_core.manifest.values import VIEW
+from caraway_core.manifest import Dataset, Manifest, View
+from caraway_core.manifest.secrets import references
+from caraway_core.manifest.values.values import VIEW
 from caraway_core.sqltext import mentions, table_calls
 from caraway_core.sqltext.expanding import Expander
 from caraway_core.sqltext.searching import FUNCTIONS

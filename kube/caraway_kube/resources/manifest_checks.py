@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import Manifest, document, loading, param_rules, view_searches
-from caraway_core.manifest.document import Document
+from caraway_core.manifest import Manifest, loading, view_searches
+from caraway_core.manifest.documents import document
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.rules import param_rules
 from caraway_kube import naming
 from caraway_kube.resources import manifest_texts, yaml_text
 from caraway_kube.resources.cluster import CarawayClusterSpec, ResultStoreSpec

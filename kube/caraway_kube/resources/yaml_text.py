@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from caraway_core.manifest import scalars
+from caraway_core.manifest.texts import scalars
 
 # Any: PyYAML has no type for the dumper in C.
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

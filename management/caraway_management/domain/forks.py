@@ -3,7 +3,8 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from caraway_core.manifest import Manifest, param_rules
+from caraway_core.manifest import Manifest
+from caraway_core.manifest.rules import param_rules
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
 

@@ -8,8 +8,9 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import document, rules
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.documents import document
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.rules import rules
 from caraway_kube.resources import yaml_text
 from caraway_management.domain import forks, names, refusals
 from caraway_management.domain.refusals import RefusedError

@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import Manifest, document
+from caraway_core.manifest import Manifest
+from caraway_core.manifest.documents import document
 from caraway_kube.resources import manifest_checks, yaml_text
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError

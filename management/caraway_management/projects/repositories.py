@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_core.manifest.places import MANIFEST_FILES
+from caraway_core.manifest.texts.places import MANIFEST_FILES
 from caraway_core.packages import git
 from caraway_core.packages.git import Checkout, GitError
 from caraway_management.domain import project_rules, refusals, repositories

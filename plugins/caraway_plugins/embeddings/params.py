@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from caraway_core.errors import ModelError
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import Declaration
-from caraway_core.manifest import units
+from caraway_core.manifest.texts import units
 from caraway_core.protocols.embedding import EmbedderSpec
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.manifest.names import MEMORY_PATH
+from caraway_core.manifest.texts.names import MEMORY_PATH
 from caraway_core.protocols.memories import MEMORY_SCHEMA
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import MemoryTable

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from caraway_core.ids import TableName
-from caraway_core.manifest.values import VIEW, Dataset, View
+from caraway_core.manifest.values.values import VIEW, Dataset, View
 from caraway_core.sqltext import mentions
 from caraway_core.statements import ViewFacts
 from caraway_scheduler.catalog.states import DatasetState, ViewState, source_of

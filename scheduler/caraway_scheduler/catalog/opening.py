@@ -9,8 +9,8 @@ from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import Dataset, SecretResolver, arrow_type
-from caraway_core.manifest.acceleration import Acceleration
-from caraway_core.manifest.values import VIEW
+from caraway_core.manifest.values.acceleration import Acceleration
+from caraway_core.manifest.values.values import VIEW
 from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
 from caraway_core.protocols.sources import Source, SourceCapabilities, SourceRequest
 from caraway_core.tables import Twice, ViewTable

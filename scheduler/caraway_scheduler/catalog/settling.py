@@ -7,7 +7,7 @@ from typing import Protocol
 from caraway_core.concurrency import tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_scheduler.catalog.asking import UnexpectedError, unexpected
 from caraway_scheduler.catalog.installing import Installer
 from caraway_scheduler.catalog.judging import Judge

@@ -8,7 +8,7 @@ from typing import Literal
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
-from caraway_core.manifest.names import SOURCE_SCHEMA
+from caraway_core.manifest.texts.names import SOURCE_SCHEMA
 from caraway_core.tables import StoredTable, TableSpec
 
 ReadyState = Literal["on_load", "on_registration"]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 from caraway_core.protocols.dispatch import (
     BatchStream,
     Executor,

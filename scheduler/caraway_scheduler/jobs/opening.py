@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from caraway_core.errors import CarawayError
 from caraway_core.loading import registry
-from caraway_core.manifest.runtime import JobSettings as JobSettings
-from caraway_core.manifest.runtime import QuotaSettings
+from caraway_core.manifest.values.runtime import JobSettings as JobSettings
+from caraway_core.manifest.values.runtime import QuotaSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore

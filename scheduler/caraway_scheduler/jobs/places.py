@@ -7,7 +7,7 @@ from typing import Protocol
 from caraway_core.errors import CarawayError
 from caraway_core.loading import registry
 from caraway_core.manifest import RuntimeSettings, SecretResolver
-from caraway_core.manifest.locations import STORE, split
+from caraway_core.manifest.texts.locations import STORE, split
 from caraway_core.tables import ResultPlace
 
 

@@ -12,9 +12,9 @@ from caraway_acceleration.versions.fingerprints import (
     is_earlier_form,
 )
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.acceleration import Acceleration, Index
-from caraway_core.manifest.search_columns import Chunking, EmbeddedColumn, SearchColumns
-from caraway_core.manifest.values import DeclaredColumn
+from caraway_core.manifest.values.acceleration import Acceleration, Index
+from caraway_core.manifest.values.search_columns import Chunking, EmbeddedColumn, SearchColumns
+from caraway_core.manifest.values.values import DeclaredColumn
 from caraway_core.partitions.keys import PartitionBy, parse
 
 KEPT = Acceleration(

@@ -25,7 +25,7 @@ from caraway_acceleration.versions.version import VersionPart
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName, new_query_id
-from caraway_core.manifest.acceleration import SnapshotSettings
+from caraway_core.manifest.values.acceleration import SnapshotSettings
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement, TableWrite
 from caraway_core.statements.questions import WriteQuestion

@@ -13,7 +13,7 @@ from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.toolbox import Toolbox
 from caraway_core.errors import InvalidQueryError, NotFoundError, QueryForbiddenError
 from caraway_core.ids import TableName
-from caraway_core.manifest.declared_tools import BUILTIN_TOOLS
+from caraway_core.manifest.values.declared_tools import BUILTIN_TOOLS
 from tests.kit.tool_data import LIMITS, EngineData
 
 ANYBODY = ToolCaller()

@@ -10,7 +10,7 @@ import pytest
 from caraway_ai.tools.http_tool import HttpService, HttpTool
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_core.errors import CarawayError, DeadlineError, ToolError
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 
 Answer = Callable[[httpx.Request], httpx.Response]
 

@@ -18,7 +18,7 @@ from caraway_ai.tools.mcp_server import McpConnection, McpServer
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.toolbox import Toolbox
 from caraway_core.errors import ToolError
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 from tests.kit.deadlines import eventually
 from tests.kit.listening import listening
 

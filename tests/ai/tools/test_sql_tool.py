@@ -10,7 +10,7 @@ from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.sql_tool import SqlTool
 from caraway_ai.tools.toolbox import Toolbox
 from caraway_core.errors import InvalidRequestError, QueryError, QueryForbiddenError
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 from tests.kit.tool_data import LIMITS, EngineData
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b'", None]})

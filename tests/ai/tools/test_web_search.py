@@ -9,7 +9,7 @@ import pytest
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.web_search import WebSearchTool
 from caraway_core.errors import ToolError
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 
 
 def tool(answer: httpx.Response, seen: list[httpx.Request], **params: str) -> WebSearchTool:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from caraway_assist.embeddings.kept_answers import KeptAnswers, key_of
-from caraway_core.manifest.runtime import EmbeddingsCacheSettings
+from caraway_core.manifest.values.runtime import EmbeddingsCacheSettings
 from caraway_core.protocols.embedding import EmbeddedTexts
 from caraway_plugins.embeddings import vectors
 from tests.kit.clocks import Clock

@@ -12,7 +12,7 @@ from caraway_assist.models.routing import ModelRoute
 from caraway_assist.models.states import LoadedModel, ModelState
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest import Model
-from caraway_core.manifest.workers import DeclaredWorker, RoutedModel, Routing
+from caraway_core.manifest.values.workers import DeclaredWorker, RoutedModel, Routing
 from tests.kit.clocks import Clock
 
 

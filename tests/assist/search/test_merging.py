@@ -8,7 +8,7 @@ from caraway_assist.search.merging import merged
 from caraway_assist.search.searchable import SearchableTable
 from caraway_assist.search.tables import RankedTable, Ranking
 from caraway_core.ids import TableName
-from caraway_core.manifest.search_columns import KeywordSettings, VectorSettings
+from caraway_core.manifest.values.search_columns import KeywordSettings, VectorSettings
 from caraway_core.sqltext.searching import SearchMethod
 
 K = 60

@@ -9,7 +9,7 @@ from caraway_assist.search.searchable import SearchableTable
 from caraway_assist.search.table_rankings import SearchedTable, TableRankings
 from caraway_assist.search.tables import RankedTable, Ranking, RankingRequest, TableRanker
 from caraway_core.ids import TableName
-from caraway_core.manifest.search_columns import KeywordSettings, VectorSettings
+from caraway_core.manifest.values.search_columns import KeywordSettings, VectorSettings
 from caraway_core.sqltext.searching import MOST_HITS, SearchMethod
 from caraway_core.statements import ReadPoint
 

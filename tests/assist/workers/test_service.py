@@ -14,7 +14,7 @@ from caraway_assist.workers.service import WorkerService
 from caraway_assist.workers.times import WorkerTurns
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.manifest import Manifest
-from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.manifest.values.workers import DeclaredWorker
 from caraway_core.protocols.state import StateStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from tests.kit.clocks import VirtualTimes

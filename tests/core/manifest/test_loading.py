@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import DeclaredColumn, document, load, loading
+from caraway_core.manifest import DeclaredColumn, load, loading
+from caraway_core.manifest.documents import document
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 DATASET = "datasets:\n  - from: file:a.csv\n    name: a\n"

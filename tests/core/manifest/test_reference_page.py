@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.manifest import column_types, shape
+from caraway_core.manifest import shape
 from caraway_core.manifest.shape.base import Section, known_keys
+from caraway_core.manifest.texts import column_types
 
 PAGE = Path(__file__).parents[3] / "docs/reference/manifest.md"
 

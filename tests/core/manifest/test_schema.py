@@ -1,7 +1,8 @@
 import jsonschema
 import pytest
 
-from caraway_core.manifest import document, schema
+from caraway_core.manifest import schema
+from caraway_core.manifest.documents import document
 from caraway_core.manifest.shape.top import COMPONENTS
 from tests.core.manifest.test_unsupported import EVERYTHING
 

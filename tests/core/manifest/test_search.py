@@ -6,7 +6,7 @@ import pytest
 import Stemmer
 
 from caraway_core.manifest import Chunking, EmbeddedColumn, KeywordColumn, SearchColumns, load
-from caraway_core.manifest.search_columns import LANGUAGES, KeywordSettings, VectorSettings
+from caraway_core.manifest.values.search_columns import LANGUAGES, KeywordSettings, VectorSettings
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 MODEL = "embeddings:\n  - {from: 'openai:x', name: mine}\n"

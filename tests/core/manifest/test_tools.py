@@ -6,7 +6,7 @@ import pytest
 
 from caraway_core import manifest
 from caraway_core.errors import ManifestError
-from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.values.declared_tools import DeclaredTool
 from caraway_core.sqltext.expanding import Expander
 
 HEAD = "version: v1\nkind: Caraway\nname: t\n"

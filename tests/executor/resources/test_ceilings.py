@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 from caraway_core.suspects import End
 from caraway_executor.resources import ceilings, usage
 from caraway_executor.resources.ceilings import Ceiling, ceiling_bytes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from caraway_core.errors import DatasetError
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_gateway.composition.announcing import Announcer
 from caraway_scheduler.catalog.states import DatasetState
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.ids import ExecutorId
-from caraway_core.manifest.runtime import ParallelReadSettings
+from caraway_core.manifest.values.runtime import ParallelReadSettings
 from caraway_core.settings import Address, ExecutorFlight
 from caraway_core.tables import TableSpec
 from caraway_executor.endpoints.part_server import PartServer

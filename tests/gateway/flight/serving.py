@@ -13,7 +13,7 @@ from pyarrow import flight
 
 from caraway_acceleration.sources import PassthroughSources
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, TableName
-from caraway_core.manifest.runtime import (
+from caraway_core.manifest.values.runtime import (
     FlightSettings,
     ParallelReadSettings,
     RuntimeSettings,

@@ -110,7 +110,7 @@ def test_the_image_of_the_operator_can_check_a_result_store() -> None:
     script = (
         "import sys\n"
         "for name in ('pyarrow', 'datafusion', 'obstore', 'ray'): sys.modules[name] = None\n"
-        "from caraway_core.manifest import param_rules\n"
+        "from caraway_core.manifest.rules import param_rules\n"
         "print(param_rules.place_fault('s3://b', {'s3_auth': 'key'}))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.manifest import document
+from caraway_core.manifest.documents import document
 from caraway_kube.resources import yaml_text
 
 

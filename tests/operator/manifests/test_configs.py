@@ -2,7 +2,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from caraway_core.manifest import document, loading
+from caraway_core.manifest import loading
+from caraway_core.manifest.documents import document
 from caraway_kube.resources.limits import CarawayLimitsSpec
 from caraway_operator.manifests import configs
 from caraway_operator.manifests.desired import DesiredCluster

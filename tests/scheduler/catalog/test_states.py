@@ -9,7 +9,7 @@ import pytest
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
-from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values.acceleration import Acceleration
 from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, source_of, tables_of
 
 SOURCE: Any = object()

@@ -6,7 +6,7 @@ import pytest
 
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import RuntimeSettings, SecretResolver
-from caraway_core.manifest.runtime import SchedulerSettings
+from caraway_core.manifest.values.runtime import SchedulerSettings
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import places
 

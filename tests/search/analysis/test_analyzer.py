@@ -51,7 +51,7 @@ def test_languages_have_their_stems(language: str, text: str, expected: list[str
 
 
 def test_every_language_of_the_manifest_is_known() -> None:
-    from caraway_core.manifest.search_columns import LANGUAGES as DECLARED
+    from caraway_core.manifest.values.search_columns import LANGUAGES as DECLARED
 
     assert set(LANGUAGES) >= DECLARED
     for language in sorted(DECLARED):

@@ -2,8 +2,9 @@
 
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import RefreshMode
-from caraway_core.manifest import units
-from caraway_core.manifest.acceleration import (
+from caraway_core.manifest.shape import acceleration as shapes
+from caraway_core.manifest.texts import units
+from caraway_core.manifest.values.acceleration import (
     Acceleration,
     Engine,
     Index,
@@ -13,7 +14,6 @@ from caraway_core.manifest.acceleration import (
     Retention,
     SnapshotSettings,
 )
-from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.partitions.keys import PartitionBy, columns
 
 REFRESH_MODES: tuple[RefreshMode, ...] = ("full", "append", "changes", "disabled")

@@ -6,13 +6,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from caraway_core.manifest import accelerating, locations, names, scalars, searching
-from caraway_core.manifest import runtime as values_runtime
+from caraway_core.manifest.building import accelerating, searching
 from caraway_core.manifest.models import Model, ModelFile, ModelResources
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
-from caraway_core.manifest.values import (
+from caraway_core.manifest.texts import locations, names, scalars
+from caraway_core.manifest.values import runtime as values_runtime
+from caraway_core.manifest.values.values import (
     VIEW,
     Dataset,
     DeclaredColumn,

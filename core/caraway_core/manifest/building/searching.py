@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from caraway_core.manifest import embedder_names, scalars
-from caraway_core.manifest import search_columns as values
 from caraway_core.manifest.models import ModelResources
 from caraway_core.manifest.shape import dataset as datasets
 from caraway_core.manifest.shape import search as shapes
 from caraway_core.manifest.shape.components import ModelResourcesSection
+from caraway_core.manifest.texts import scalars
+from caraway_core.manifest.values import embedder_names
+from caraway_core.manifest.values import search_columns as values
 
 Value = TypeVar("Value")
 

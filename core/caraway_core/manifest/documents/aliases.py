@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from caraway_core.manifest.document import Document, DocumentNode, Location
+from caraway_core.manifest.documents.document import Document, DocumentNode, Location
 
 _KEYS: Mapping[str, Mapping[Location, str]] = {
     "datasets": {("mode",): "access"},

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import scalars
+from caraway_core.manifest.texts import scalars
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_VALUES = 200_000

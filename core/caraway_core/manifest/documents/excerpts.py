@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import document, names
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.documents import document
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.texts import names
 
 _SECTIONS = ("datasets", "views")
 _HIDING = frozenset({"params", "env"})

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from caraway_core.manifest.document import Document, Location
-from caraway_core.manifest.places import SINGULAR
+from caraway_core.manifest.documents.document import Document, Location
+from caraway_core.manifest.texts.places import SINGULAR
 
 _TEXTS = ("sql_ref", "body_ref")
 

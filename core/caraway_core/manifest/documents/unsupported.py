@@ -10,7 +10,7 @@ from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.documents.document import Document, Location
 
 BUILT = (
     "this build has: datasets, views, models, embeddings, rerankers, tools, workers, "

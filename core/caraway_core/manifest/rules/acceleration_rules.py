@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.manifest import accelerating, names, scalars
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.building import accelerating
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.texts import names, scalars
 from caraway_core.partitions import keys
 
 _FILES = ("file", "file_create", "file_update")

@@ -9,8 +9,10 @@ from typing import Any
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import Connector
-from caraway_core.manifest import accelerating, acceleration_rules, names
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.building import accelerating
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.rules import acceleration_rules
+from caraway_core.manifest.texts import names
 
 
 def dataset(document: Document) -> Iterator[Problem]:

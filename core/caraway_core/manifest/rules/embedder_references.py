@@ -5,10 +5,14 @@ from pathlib import Path
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import searching
-from caraway_core.manifest.document import Document, Location
-from caraway_core.manifest.search_columns import DeclaredEmbedder, SearchColumns, builtin_embedders
+from caraway_core.manifest.building import searching
+from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.shape.search import EmbeddingSection
+from caraway_core.manifest.values.search_columns import (
+    DeclaredEmbedder,
+    SearchColumns,
+    builtin_embedders,
+)
 
 
 class EmbedderReferences:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from caraway_core.errors import InvalidQueryError, Problem
-from caraway_core.manifest import function_rules, names
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.rules import function_rules
+from caraway_core.manifest.texts import names
 from caraway_core.sqltext import function_bodies
 from caraway_core.sqltext.expanding import Expander, FunctionBodyError
 from caraway_core.sqltext.sql_functions import SqlFunction

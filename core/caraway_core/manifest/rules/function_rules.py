@@ -6,10 +6,11 @@ from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import function_types, scalars
-from caraway_core.manifest.declared_tools import RESERVED_TOOLS, DeclaredTool
-from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.documents.document import Document, Location
+from caraway_core.manifest.rules import function_types
 from caraway_core.manifest.shape import functions as shapes
+from caraway_core.manifest.texts import scalars
+from caraway_core.manifest.values.declared_tools import RESERVED_TOOLS, DeclaredTool
 from caraway_core.sqltext import builtin_functions, function_bodies, lexer
 from caraway_core.sqltext.sql_functions import (
     FunctionParameter,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_core.manifest.column_types import arrow_type
+from caraway_core.manifest.texts.column_types import arrow_type
 from caraway_core.sqltext.sql_functions import SqlCast
 
 _LONGEST = 1_000

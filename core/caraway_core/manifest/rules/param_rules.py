@@ -10,10 +10,12 @@ from typing import Any
 from caraway_core.errors import CarawayError, Problem
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import Declaration
-from caraway_core.manifest import embedder_names, names, references
-from caraway_core.manifest.declared_rerankers import CHAT_MODEL
-from caraway_core.manifest.document import Document, Location
-from caraway_core.manifest.locations import STORE, split
+from caraway_core.manifest.documents.document import Document, Location
+from caraway_core.manifest.secrets import references
+from caraway_core.manifest.texts import names
+from caraway_core.manifest.texts.locations import STORE, split
+from caraway_core.manifest.values import embedder_names
+from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL
 
 _SECRET = "<secret>"
 _WITHOUT_PARAMS = Declaration(params=frozenset())

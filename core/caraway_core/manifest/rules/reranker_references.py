@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import names, scalars
-from caraway_core.manifest.declared_rerankers import CHAT_MODEL, DeclaredReranker
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.documents.document import Document
 from caraway_core.manifest.shape.search import RerankerSection
+from caraway_core.manifest.texts import names, scalars
+from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL, DeclaredReranker
 
 
 class RerankerReferences:

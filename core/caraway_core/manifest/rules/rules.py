@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.manifest import (
-    acceleration_rules,
-    change_rules,
-    file_references,
-    search_rules,
-)
-from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.documents import file_references
+from caraway_core.manifest.documents.document import Document, Location
+from caraway_core.manifest.rules import acceleration_rules, change_rules, search_rules
 
 
 def manifest(document: Document) -> Iterator[Problem]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import column_types, scalars, searching
-from caraway_core.manifest.document import Document, Location
-from caraway_core.manifest.search_columns import BUILTIN, Chunking
+from caraway_core.manifest.building import searching
+from caraway_core.manifest.documents.document import Document, Location
+from caraway_core.manifest.texts import column_types, scalars
+from caraway_core.manifest.values.search_columns import BUILTIN, Chunking
 
 _FOREIGN_VECTORS = ("duckdb",)
 _FOREIGN_KEYWORDS = ("tantivy",)

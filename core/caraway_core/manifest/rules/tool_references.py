@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest.declared_tools import BUILTIN_TOOLS, OTHER_NAMES, DeclaredTool
-from caraway_core.manifest.document import Document
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.values.declared_tools import BUILTIN_TOOLS, OTHER_NAMES, DeclaredTool
 from caraway_core.sqltext.sql_functions import GROUP, SqlFunction
 
 _MODES = frozenset({"", "all", "disabled", "none", "search_registry"})

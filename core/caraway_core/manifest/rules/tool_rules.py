@@ -7,17 +7,17 @@ from urllib.parse import urlsplit
 
 from caraway_core.errors import ParametersError, Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import scalars, units
-from caraway_core.manifest.declared_tools import (
+from caraway_core.manifest.documents.document import Document
+from caraway_core.manifest.shape import tools as shapes
+from caraway_core.manifest.shape.functions import SQL_NAME
+from caraway_core.manifest.texts import scalars, units
+from caraway_core.manifest.values.declared_tools import (
     BUILTIN_TOOLS,
     OTHER_NAMES,
     RESERVED_TOOLS,
     DeclaredTool,
     ToolKind,
 )
-from caraway_core.manifest.document import Document
-from caraway_core.manifest.shape import tools as shapes
-from caraway_core.manifest.shape.functions import SQL_NAME
 from caraway_core.sqltext import builtin_functions, placeholders
 
 PARAMS: Mapping[ToolKind, tuple[str, ...]] = {

@@ -5,10 +5,10 @@ from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest import units
-from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.shape import workers as shapes
-from caraway_core.manifest.workers import (
+from caraway_core.manifest.texts import units
+from caraway_core.manifest.values.workers import (
     DEFAULT_COOLDOWN_S,
     DeclaredWorker,
     RoutedModel,

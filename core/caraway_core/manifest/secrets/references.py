@@ -11,7 +11,7 @@ from typing import Protocol
 
 from caraway_core.errors import CarawayError
 from caraway_core.loading import registry
-from caraway_core.manifest.values import Manifest
+from caraway_core.manifest.values.values import Manifest
 
 ALL_STORES = "secrets"
 

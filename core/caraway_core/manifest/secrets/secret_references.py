@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from caraway_core.errors import CarawayError, Problem
-from caraway_core.manifest.references import build_resolver
-from caraway_core.manifest.values import VIEW, Manifest
+from caraway_core.manifest.secrets.references import build_resolver
+from caraway_core.manifest.values.values import VIEW, Manifest
 
 
 def problems(manifest: Manifest, environ: Mapping[str, str]) -> Iterator[Problem]:

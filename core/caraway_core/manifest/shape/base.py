@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from caraway_core.manifest import memory, scalars, units
+from caraway_core.manifest.texts import memory, scalars, units
 
 
 class Section(BaseModel):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from caraway_core.manifest import names, unsupported
+from caraway_core.manifest.documents import unsupported
 from caraway_core.manifest.models import ModelFileType
 from caraway_core.manifest.shape.acceleration import AccelerationSection
 from caraway_core.manifest.shape.base import (
@@ -18,6 +18,7 @@ from caraway_core.manifest.shape.base import (
     Texts,
     Written,
 )
+from caraway_core.manifest.texts import names
 
 
 def _check_provider(text: str) -> str:

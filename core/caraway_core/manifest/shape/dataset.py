@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from caraway_core.manifest import column_types, names, unsupported
+from caraway_core.manifest.documents import unsupported
 from caraway_core.manifest.shape.acceleration import AccelerationSection
 from caraway_core.manifest.shape.base import (
     Anything,
@@ -20,6 +20,7 @@ from caraway_core.manifest.shape.search import (
     FullTextSearch,
     Vectors,
 )
+from caraway_core.manifest.texts import column_types, names
 
 Access = Literal["read", "read_write"]
 ReadyState = Literal["on_load", "on_registration"]

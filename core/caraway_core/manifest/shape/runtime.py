@@ -5,8 +5,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from caraway_core.manifest import locations
-from caraway_core.manifest.git_urls import DEFAULT_GIT_URL, checked_git_url
 from caraway_core.manifest.shape.base import (
     Anything,
     Count,
@@ -22,6 +20,8 @@ from caraway_core.manifest.shape.base import (
     Written,
 )
 from caraway_core.manifest.shape.dataset import ReadyState
+from caraway_core.manifest.texts import locations
+from caraway_core.manifest.texts.git_urls import DEFAULT_GIT_URL, checked_git_url
 
 MIB = 1024 * 1024
 HashingAlgorithm = Literal[

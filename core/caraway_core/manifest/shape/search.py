@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from caraway_core.manifest import embedder_names, names, unsupported
-from caraway_core.manifest.declared_rerankers import CHAT_MODEL
+from caraway_core.manifest.documents import unsupported
 from caraway_core.manifest.shape.base import (
     Anything,
     Count,
@@ -17,6 +16,9 @@ from caraway_core.manifest.shape.base import (
     Texts,
 )
 from caraway_core.manifest.shape.components import ModelResourcesSection
+from caraway_core.manifest.texts import names
+from caraway_core.manifest.values import embedder_names
+from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL
 
 
 def _check_origin(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from caraway_core.manifest import unsupported
+from caraway_core.manifest.documents import unsupported
 from caraway_core.manifest.shape.base import Anything, Section, Text, Texts, Written
 from caraway_core.manifest.shape.components import (
     CatalogSection,

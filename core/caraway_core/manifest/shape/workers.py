@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from caraway_core.manifest import names
 from caraway_core.manifest.shape.acceleration import check_cron
 from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
+from caraway_core.manifest.texts import names
 
 
 class WorkerModelSection(Section):

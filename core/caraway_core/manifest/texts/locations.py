@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caraway_core.loading import registry
-from caraway_core.manifest import places
+from caraway_core.manifest.texts import places
 from caraway_core.settings import MOST_PORT
 
 FOLDER = "file"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from caraway_core.manifest import units
+from caraway_core.manifest.texts import units
 
 _CGROUP_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),

@@ -3,7 +3,7 @@
 import math
 import re
 
-from caraway_core.manifest import scalars
+from caraway_core.manifest.texts import scalars
 
 _SECONDS = {
     "ns": 1e-9,

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from caraway_core.manifest.search_columns import BUILTIN, BUILTIN_MODELS
+from caraway_core.manifest.values.search_columns import BUILTIN, BUILTIN_MODELS
 
 
 @dataclass(frozen=True, slots=True)

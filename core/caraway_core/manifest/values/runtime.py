@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from caraway_core.manifest.git_urls import DEFAULT_GIT_URL
+from caraway_core.manifest.texts.git_urls import DEFAULT_GIT_URL
 
 MIB = 1024 * 1024
 ReadyState = Literal["on_load", "on_registration"]

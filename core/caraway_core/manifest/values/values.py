@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from caraway_core.manifest.acceleration import Acceleration, TimeFormat
-from caraway_core.manifest.declared_rerankers import DeclaredReranker
-from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.models import Model
-from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
-from caraway_core.manifest.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
-from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.manifest.values.acceleration import Acceleration, TimeFormat
+from caraway_core.manifest.values.declared_rerankers import DeclaredReranker
+from caraway_core.manifest.values.declared_tools import DeclaredTool
+from caraway_core.manifest.values.runtime import ReadyState, RuntimeSettings
+from caraway_core.manifest.values.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
+from caraway_core.manifest.values.workers import DeclaredWorker
 from caraway_core.sqltext.sql_functions import SqlFunction
 
 

@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import Manifest, document, load
+from caraway_core.manifest import Manifest, load
+from caraway_core.manifest.documents import document
 from tests.core.manifest.conftest import Refuses
 
 

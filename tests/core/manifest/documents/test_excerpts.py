@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from caraway_core.manifest import excerpts
+from caraway_core.manifest.documents import excerpts
 
 MANIFEST = """\
 version: v1

@@ -2,7 +2,8 @@
 
 import pytest
 
-from caraway_core.manifest import accelerating, load
+from caraway_core.manifest import load
+from caraway_core.manifest.building import accelerating
 from tests.core.manifest.accelerating import dataset
 from tests.core.manifest.conftest import Refuses, Write
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from datafusion import SessionContext
 
-from caraway_core.manifest import function_types
+from caraway_core.manifest.rules import function_types
 
 TYPES = [
     ("boolean", "true", "bool", {"type": "boolean"}),

@@ -1,6 +1,7 @@
 """References to secrets that are not there."""
 
-from caraway_core.manifest import load, secret_references
+from caraway_core.manifest import load
+from caraway_core.manifest.secrets import secret_references
 from tests.core.manifest.conftest import Write
 
 MANIFEST = """\

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.manifest import locations
-from caraway_core.manifest.locations import StateLocation
+from caraway_core.manifest.texts import locations
+from caraway_core.manifest.texts.locations import StateLocation
 
 
 @pytest.mark.parametrize(

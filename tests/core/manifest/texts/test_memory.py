@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.manifest import memory
+from caraway_core.manifest.texts import memory
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from caraway_core.manifest import names
+from caraway_core.manifest.texts import names
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.manifest import places
+from caraway_core.manifest.texts import places
 
 
 def test_a_manifest_is_a_file_or_in_a_folder(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.manifest import scalars, units
+from caraway_core.manifest.texts import scalars, units
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.manifest import memory, units
+from caraway_core.manifest.texts import memory, units
 
 
 @pytest.mark.parametrize(

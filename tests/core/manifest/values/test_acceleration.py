@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from caraway_core.errors import ManifestError
 from caraway_core.manifest import Acceleration, Manifest, load, loading
-from caraway_core.manifest.acceleration import (
+from caraway_core.manifest.shape import acceleration as shapes
+from caraway_core.manifest.shape.base import known_keys
+from caraway_core.manifest.values.acceleration import (
     Index,
     OnConflict,
     Refresh,
     Retention,
     SnapshotSettings,
 )
-from caraway_core.manifest.shape import acceleration as shapes
-from caraway_core.manifest.shape.base import known_keys
 from caraway_core.partitions.keys import BucketKey, ByColumn, PartitionBy
 from tests.core.manifest.accelerating import accelerated, dataset
 from tests.core.manifest.conftest import Loads, Refuses, Write

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from caraway_core.manifest import RuntimeSettings, split_key
-from caraway_core.manifest import runtime as values
 from caraway_core.manifest.shape import runtime as shapes
+from caraway_core.manifest.values import runtime as values
 from tests.core.manifest.conftest import Loads, Refuses
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from caraway_core.manifest.workers import DeclaredWorker, RoutedModel
+from caraway_core.manifest.values.workers import DeclaredWorker, RoutedModel
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 MODELS = "models: [{from: 'openai:x', name: a}, {from: 'openai:y', name: b}]\n"
