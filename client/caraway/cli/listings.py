@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListingCommand:
     """A command that lists what a route of the runtime returns.
 
     With `states`, it takes `--status` and shows them for `each`.
@@ -32,21 +32,21 @@ class Listing:
 LISTINGS = {
     listing.name: listing
     for listing in (
-        Listing("datasets", "datasets", "List the datasets.",
+        ListingCommand("datasets", "datasets", "List the datasets.",
                 ("name", "from", "acceleration_enabled"),
                 ("status", "progress", "error_message"), "dataset"),
-        Listing("catalogs", "catalogs", "List the catalogs.", ("name", "from")),
-        Listing("models", "models", "List the models.", ("id", "owned_by"),
+        ListingCommand("catalogs", "catalogs", "List the catalogs.", ("name", "from")),
+        ListingCommand("models", "models", "List the models.", ("id", "owned_by"),
                 ("status", "error_message"), "model"),
-        Listing("workers", "workers",
+        ListingCommand("workers", "workers",
                 "List the workers; those with `is_llm` can be named as a model.",
                 ("name", "description", "is_llm")),
-        Listing("functions", "functions", "List the functions of the manifest.",
+        ListingCommand("functions", "functions", "List the functions of the manifest.",
                 ("signature", "kind", "description")),
-        Listing("executors", "cluster/executors",
+        ListingCommand("executors", "cluster/executors",
                 "List the executors with their state, and why one is not ready.",
                 ("executor_id", "state", "address", "cores", "active_tasks", "reason")),
-        Listing("status", "status", "List the runtime's servers and whether each is up.",
+        ListingCommand("status", "status", "List the runtime's servers and whether each is up.",
                 ("name", "endpoint", "status")),
     )
 }  # fmt: skip
