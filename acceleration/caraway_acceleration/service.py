@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from caraway_acceleration import missing, standings
+from caraway_acceleration import missing
 from caraway_acceleration.accelerated import Accelerated, DatasetContext
 from caraway_acceleration.asking import RefreshRequests
 from caraway_acceleration.changes.changed_vectors import Embed
@@ -26,7 +26,8 @@ from caraway_acceleration.snapshot_requests import (
     snapshotting_of,
 )
 from caraway_acceleration.sources import PassthroughSources
-from caraway_acceleration.standings import DatasetStanding
+from caraway_acceleration.standings import standings
+from caraway_acceleration.standings.standings import DatasetStanding
 from caraway_acceleration.upkeep.orphans import OrphanCollector
 from caraway_acceleration.versions import partition_listing
 from caraway_acceleration.versions.current_version import CurrentVersion

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from caraway_acceleration.accelerated import Accelerated
-from caraway_acceleration.lag import Lag, lag_of
 from caraway_acceleration.refresh.refreshing import RefreshState
+from caraway_acceleration.standings.lag import Lag, lag_of
 from caraway_acceleration.versions.making import StoredSize
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_scheduler.catalog.states import DatasetState, Status

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from caraway_acceleration.service import Accelerations
-from caraway_acceleration.standings import DatasetStanding
+from caraway_acceleration.standings.standings import DatasetStanding
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import BaseModel
 
-from caraway_acceleration.lag import Lag
+from caraway_acceleration.standings.lag import Lag
 
 
 class DatasetLag(BaseModel):

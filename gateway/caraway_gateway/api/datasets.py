@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from caraway_acceleration.standings import DatasetStanding
+from caraway_acceleration.standings.standings import DatasetStanding
 from caraway_gateway.api import app_state
 from caraway_gateway.api.component_errors import ComponentError
 from caraway_gateway.api.dataset_lag import DatasetLag

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import Metric
 
 from caraway_acceleration.service import Accelerations
-from caraway_acceleration.standings import Changing, DatasetStanding
+from caraway_acceleration.standings.standings import Changing, DatasetStanding
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_serving.metric_families import Families, Table, counter, gauge, histogram
 

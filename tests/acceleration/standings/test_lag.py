@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from caraway_acceleration import lag
+from caraway_acceleration.standings import lag
 from caraway_acceleration.versions import making
 from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_core.changes import LogEntry
