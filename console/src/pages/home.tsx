@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { fetchJson, selectRows } from "../api/client";
 import { EVERY_MS, useDatasets, useExecutors, useReadiness } from "../api/queries";
 import { farthestBehind, LagView } from "../data/lag";
-import { Answer, Empty, Page, State, Time } from "../parts/basics";
-import { formatAge, formatBytes, formatMs, formatNumber } from "../parts/format";
+import { Answer, Empty, Page, State } from "../parts/basics";
+import { formatBytes, formatMs, formatNumber } from "../parts/format";
 import { datasetPlace, place } from "../parts/route";
 
 interface Pod { name: string; version: string; datasets_count: number; models_count: number }
@@ -42,8 +42,8 @@ export default function HomePage() {
         <a className="card" href={place("cluster")}><strong>{executors.data ? `${executors.data.filter((each) => each.state === "ready").length} of ${executors.data.length}` : "…"}</strong> executors ready</a>
         <a className="card" href={place("queries")}><strong>{hour.data ? formatNumber(hour.data.statements) : "…"}</strong> statements in the last hour{hour.data && hour.data.failures > 0 ? `, ${formatNumber(hour.data.failures)} failed` : ""}</a>
         <div className="card"><strong>{hour.data?.median_ms != null ? formatMs(hour.data.median_ms) : "–"}</strong> median time</div>
-        {farthest && <a className="card" href={datasetPlace(farthest.name)}><strong>{farthest.lag.behind_ms === 0 ? "up to date" : `${formatAge(farthest.lag.behind_ms)} behind`}</strong> {farthest.name}, the farthest behind its source; last change <Time value={farthest.lag.last_change_at} /></a>}
       </div>
+      {farthest && <p>Oldest rows: <a href={datasetPlace(farthest.name)}>{farthest.name}</a>, <LagView lag={farthest.lag} /></p>}
       <h2>What needs attention</h2>
       <Answer of={datasets} what="datasets">
         {(all) => {
