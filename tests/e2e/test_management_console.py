@@ -96,11 +96,13 @@ def test_a_manifest_is_completed_from_its_schema(watched: Watched, site: Site) -
     watched.page.keyboard.type("mod")
     watched.page.get_by_role("option", name="write_mode").wait_for()
     # Keys of the editor take no choice right after the list has opened.
-    watched.page.locator(".cm-tooltip-autocomplete").get_by_role("option").first.click()
+    choices = watched.page.locator(".cm-tooltip-autocomplete").get_by_role("option")
+    choices.first.click()
     # The words that the key allows follow.
     watched.page.get_by_role("option", name="file_create").wait_for()
     watched.page.keyboard.type("memo")
-    watched.page.keyboard.press("Enter")
+    watched.page.get_by_role("option", name="file_create").wait_for(state="detached")
+    choices.first.click()
     watched.page.get_by_text("mode: memory").wait_for()
     assert sum("manifest.schema.json" in url for url in watched.requests) == 1
     # A reload loses nothing that is not saved.
