@@ -17,7 +17,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.jobs import owners, scheduling, sweeping
+from caraway_scheduler.jobs import owners, sweeping
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.kept import KeptJobs
 from caraway_scheduler.jobs.model import Job
@@ -28,6 +28,7 @@ from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRun, JobRunner, now
 from caraway_scheduler.jobs.scheduling import JobScheduler
 from caraway_scheduler.jobs.service import JobService
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
@@ -44,7 +45,7 @@ LEAST_KEPT_S = 3600.0
 class Pace:
     """Intervals and timeouts of the job components."""
 
-    round_s: float = scheduling.ROUND_S
+    round_s: float = owners.ROUND_S
     grace_s: float = owners.GRACE_S
     ttl_s: float = owners.TTL_S
     expire_every_s: float = sweeping.EXPIRE_EVERY_S
@@ -122,19 +123,17 @@ async def open_jobs(
         max(quotas.max_jobs, settings.max_queued),
         await asyncio.to_thread(_most_result_bytes, place, quotas),
     )
-    committer = Committer(records, replica)
     tallies = JobTallies()
     retention_s = settings.retention_s
     kept_s = max(retention_s, LEAST_KEPT_S)
+    shared = SharedJobs(records, replica, Committer(records, replica), kept_s)
     runner = JobRunner(
         dispatch,
         catalog,
-        records,
-        committer,
+        shared,
         results,
         place,
         timedelta(seconds=retention_s),
-        kept_s,
         on_written,
         pace.full_patience_s,
     )
@@ -154,26 +153,17 @@ async def open_jobs(
     scheduler = JobScheduler(
         runner,
         FairQueue(settings.max_queued),
-        Owners(store, own, time.monotonic, pace.grace_s, pace.ttl_s),
-        replica,
-        records,
-        committer,
+        Owners(store, own, time.monotonic, pace.grace_s, pace.ttl_s, pace.round_s),
+        shared,
         tallies,
         places,
         on_end,
-        kept_s,
-        pace.round_s,
     )
-    service = JobService(
-        records, replica, committer, scheduler, results, tallies, now, kept_s, most_sql_bytes, kept
-    )
+    service = JobService(shared, scheduler, results, tallies, now, most_sql_bytes, kept)
     sweeper = Sweeper(
-        records,
-        replica,
-        committer,
+        shared,
         results,
         now,
-        kept_s,
         pace.expire_every_s,
         pace.orphans_every_s,
         kept.results.surplus,

@@ -16,6 +16,7 @@ from caraway_core.protocols.state import StateStore
 
 logger = logging.getLogger(__name__)
 OWNERS = "job-owners/"
+ROUND_S = 1.5
 TTL_S = 6.0
 GRACE_S = 3.0
 _GOODBYE_S = 1.0
@@ -60,8 +61,10 @@ class Owners:
         clock: Callable[[], float],
         grace_s: float = GRACE_S,
         ttl_s: float = TTL_S,
+        round_s: float = ROUND_S,
     ) -> None:
         self.own = own
+        self.round_s = round_s
         self._store = store
         self._clock = clock
         self._grace_s = grace_s

@@ -37,9 +37,8 @@ from caraway_core.sqltext import writing
 from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import failures, states
-from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, StoredJob, Totals
-from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.queries import storing
 from caraway_scheduler.queries.storing import StoredAnswer
 from caraway_serving import spans
@@ -105,23 +104,21 @@ class JobRunner:
         self,
         dispatch: Dispatch,
         catalog: CatalogView,
-        records: JobRecords,
-        committer: Committer,
+        shared: SharedJobs,
         results: ResultStore,
         place: ResultPlace,
         retention: timedelta,
-        kept_s: float,
         on_written: Callable[[], None] = lambda: None,
         full_patience_s: float = FULL_PATIENCE_S,
     ) -> None:
         self._dispatch = dispatch
         self._catalog = catalog
-        self._records = records
-        self._committer = committer
+        self._records = shared.records
+        self._committer = shared.committer
         self._results = results
         self._place = place
         self._retention = retention
-        self._kept_s = kept_s
+        self._kept_s = shared.kept_s
         self._on_written = on_written
         self._full_patience_s = full_patience_s
 

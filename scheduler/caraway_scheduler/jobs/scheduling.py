@@ -11,19 +11,16 @@ from caraway_core.concurrency import tasks as background
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId, QueryId
 from caraway_scheduler.jobs import states
-from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Job, JobProgress, StoredJob
 from caraway_scheduler.jobs.owners import DisplacedError, Owners
 from caraway_scheduler.jobs.queue import FairQueue
-from caraway_scheduler.jobs.records import JobRecords
-from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import JobRun, JobRunner, now
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_serving import spans
 from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
-ROUND_S = 1.5
 _ROUND_LIMIT_S = 10.0
 Ended = Callable[[JobRun, Job], None]
 
@@ -40,26 +37,21 @@ class JobScheduler:
         runner: JobRunner,
         queue: FairQueue,
         owners: Owners,
-        replica: Replica,
-        records: JobRecords,
-        committer: Committer,
+        shared: SharedJobs,
         tallies: JobTallies,
         places: Callable[[], int],
         on_end: Ended,
-        kept_s: float,
-        round_s: float = ROUND_S,
     ) -> None:
         self._runner = runner
         self._queue = queue
         self._owners = owners
-        self._replica = replica
-        self._records = records
-        self._committer = committer
+        self._records = shared.records
+        self._replica = shared.replica
+        self._committer = shared.committer
         self._tallies = tallies
         self._places = places
         self._on_end = on_end
-        self._kept_s = kept_s
-        self._round_s = round_s
+        self._kept_s = shared.kept_s
         self._waiting: dict[JobId, tuple[StoredJob, Span]] = {}
         self._running: dict[JobId, tuple[JobRun, asyncio.Task[None]]] = {}
         self._tasks = background.Tasks()
@@ -68,7 +60,7 @@ class JobScheduler:
         self._is_stopping = False
         self._trouble = ""
         self._published: dict[JobId, JobProgress] = {}
-        replica.subscribe(self._on_change)
+        shared.replica.subscribe(self._on_change)
 
     @property
     def owner(self) -> str:
@@ -228,7 +220,7 @@ class JobScheduler:
                 if not self._trouble:
                     logger.warning("job ownership cannot be renewed", extra={"cause": cause})
                 self._trouble = cause
-            await asyncio.sleep(self._round_s)
+            await asyncio.sleep(self._owners.round_s)
             self._news.set()  # The cluster may have gained capacity.
 
     async def _round(self) -> None:

@@ -12,12 +12,10 @@ from caraway_core.errors import JobNotFoundError, ShuttingDownError
 from caraway_core.ids import JobId, PrincipalId, QueryId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.jobs import states
-from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.kept import KeptJobs
 from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
-from caraway_scheduler.jobs.records import JobRecords
-from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.scheduling import JobScheduler
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
 from caraway_scheduler.queries.storing import StoredAnswer
@@ -33,26 +31,23 @@ class JobService:
 
     def __init__(
         self,
-        records: JobRecords,
-        replica: Replica,
-        committer: Committer,
+        shared: SharedJobs,
         scheduler: JobScheduler,
         results: ResultStore,
         tallies: JobTallies,
         clock: Callable[[], datetime],
-        kept_s: float,
         most_sql_bytes: int,
         kept: KeptJobs,
     ) -> None:
         self._stopping = asyncio.Event()
-        self._records = records
-        self._replica = replica
-        self._committer = committer
+        self._records = shared.records
+        self._replica = shared.replica
+        self._committer = shared.committer
         self._scheduler = scheduler
         self._results = results
         self._tallies = tallies
         self._clock = clock
-        self._kept_s = kept_s
+        self._kept_s = shared.kept_s
         self._most_sql_bytes = most_sql_bytes
         self._kept = kept
         # Manifests never change, and results are read chunk by chunk.

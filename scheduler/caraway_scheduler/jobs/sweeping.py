@@ -9,10 +9,8 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.jobs import states
-from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Job, StoredJob
-from caraway_scheduler.jobs.records import JobRecords
-from caraway_scheduler.jobs.replica import Replica
+from caraway_scheduler.jobs.shared import SharedJobs
 
 logger = logging.getLogger(__name__)
 EXPIRE_EVERY_S = 5.0
@@ -28,23 +26,20 @@ class Sweeper:
 
     def __init__(
         self,
-        records: JobRecords,
-        replica: Replica,
-        committer: Committer,
+        shared: SharedJobs,
         results: ResultStore,
         clock: Callable[[], datetime],
-        kept_s: float,
         expire_every_s: float = EXPIRE_EVERY_S,
         orphans_every_s: float = ORPHANS_EVERY_S,
         surplus: Callable[[], Iterable[JobId]] = tuple,
     ) -> None:
         """Take what tells the jobs whose results are too much for their key."""
-        self._records = records
-        self._replica = replica
-        self._committer = committer
+        self._records = shared.records
+        self._replica = shared.replica
+        self._committer = shared.committer
         self._results = results
         self._clock = clock
-        self._kept_s = kept_s
+        self._kept_s = shared.kept_s
         self._expire_every_s = expire_every_s
         self._orphans_every_s = orphans_every_s
         self._surplus = surplus

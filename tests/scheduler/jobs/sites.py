@@ -14,6 +14,7 @@ from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import JobRunner
 from caraway_scheduler.jobs.scheduling import JobScheduler
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.tallies import JobTallies
 from tests.scheduler.jobs import making
 from tests.scheduler.jobs.stepping import KEPT_S, RETENTION_S, Engine, World
@@ -56,30 +57,24 @@ async def site(
 ) -> Site:
     engine: Any = Engine(world)
     replica = Replica(world.store)
-    committer = Committer(world.records, replica)
+    shared = SharedJobs(world.records, replica, Committer(world.records, replica), KEPT_S)
     tallies, ended = JobTallies(), list[Job]()
     runner = JobRunner(
         engine,
         lambda: (CatalogVersion(1), frozenset({TableName("notes")})),
-        world.records,
-        committer,
+        shared,
         world.results,
         ResultPlace("file", "/results"),
         timedelta(seconds=RETENTION_S),
-        KEPT_S,
     )
     scheduler = JobScheduler(
         runner,
         FairQueue(100),
-        Owners(world.store, JobOwner(name, incarnation), world.loop.time, 3.0, 6.0),
-        replica,
-        world.records,
-        committer,
+        Owners(world.store, JobOwner(name, incarnation), world.loop.time, 3.0, 6.0, ROUND_S),
+        shared,
         tallies,
         lambda: places,
         lambda _, job: ended.append(job),
-        KEPT_S,
-        ROUND_S,
     )
     tasks = [asyncio.create_task(replica.follow_jobs()), asyncio.create_task(scheduler.run_jobs())]
     made = Site(world, scheduler, replica, engine, tallies, ended, tasks)

@@ -18,7 +18,9 @@ from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import runner as running
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.model import Job, JobRequest, StoredJob
+from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import JobRun, JobRunner
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_serving import spans
 from tests.scheduler.jobs import making
 from tests.scheduler.jobs.stepping import KEPT_S, RETENTION_S, Answer, World, play
@@ -45,12 +47,10 @@ def runner(world: World, writable: frozenset[TableName] = TABLES) -> JobRunner:
     return JobRunner(
         world.engine,  # type: ignore[arg-type] # a runner asks no more of dispatch
         lambda: (CatalogVersion(1), writable),
-        world.records,
-        world.committer,
+        SharedJobs(world.records, Replica(world.store), world.committer, KEPT_S),
         world.results,
         ResultPlace("file", "/results"),
         timedelta(seconds=RETENTION_S),
-        KEPT_S,
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from caraway_core import errors
 from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob, Totals
+from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.sweeping import Sweeper
 from tests.scheduler.jobs import making
 from tests.scheduler.jobs.stepping import KEPT_S, World, play
@@ -33,7 +34,11 @@ class Seen:
 
 def sweeper(world: World, replica: Seen, now: datetime = NOW) -> Sweeper:
     seen: Any = replica
-    return Sweeper(world.records, seen, world.committer, world.results, lambda: now, KEPT_S, 5, 60)
+    return Sweeper(_shared(world, seen), world.results, lambda: now, 5, 60)
+
+
+def _shared(world: World, replica: Any) -> SharedJobs:
+    return SharedJobs(world.records, replica, world.committer, KEPT_S)
 
 
 def done(job_id: str, expires_at: datetime | None, **changes: Any) -> Job:
@@ -73,7 +78,7 @@ def test_results_that_are_too_much_for_their_key_are_removed_early() -> None:
             await world.chunk(each.job.result_key)
         seen: Any = Seen(*held)
         of = Sweeper(
-            world.records, seen, world.committer, world.results, lambda: NOW, KEPT_S,
+            _shared(world, seen), world.results, lambda: NOW,
             surplus=lambda: [held[0].job.job_id],
         )  # fmt: skip
         await of.expire()
