@@ -12,9 +12,10 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import StoredChunk, StoreOrder, answer_schema, in_order, unpack
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores.folder import FolderResultStore
+from tests.kit.stream_double import StreamDouble
 
 
-class Rows:
+class Rows(StreamDouble):
     """A stream of given batches, which optionally fails at its end."""
 
     reads_only_catalog = False

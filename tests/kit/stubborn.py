@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from tests.kit.stream_double import StreamDouble
 
 
-class StubbornRows:
+class StubbornRows(StreamDouble):
     """Gives one batch, then waits; when it is cancelled, it cleans up until `may_end` is set."""
 
     reads_only_catalog = False

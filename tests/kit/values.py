@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import PrincipalId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.protocols.embedding import NO_EMBEDDING
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
@@ -102,10 +102,11 @@ class _Crossing:
         self.schema: pa.Schema = crossed(stream.schema)
         self.reads_only_catalog = stream.reads_only_catalog
         self.written: TableName | None = stream.written
+        self.traits = StreamTraits()
 
     @property
     def is_at_end(self) -> bool:
-        return bool(getattr(self._stream, "is_at_end", False))
+        return self._stream.is_at_end
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -11,7 +11,7 @@ from caraway_core import changes
 from caraway_core.changes import EXISTS, OFFSET, OLD_KEY, OP, Changes, Op
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.statements import DELETE, INSERT, TableWrite
 from caraway_core.tables import Twice
 
@@ -146,6 +146,12 @@ class CountStream:
     def __init__(self, count: int, written: TableName) -> None:
         self.written: TableName | None = written
         self._count: int | None = count
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the count was read."""
+        return self._count is None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

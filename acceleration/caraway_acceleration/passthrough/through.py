@@ -65,7 +65,7 @@ class SourceDispatch(WrappedDispatch):
         except DatasetDamagedError as exc:
             self._accelerations.damaged(exc.table)
             raise
-        if getattr(stream, "is_at_end", False):
+        if stream.is_at_end:
             return stream
         return _Watched(stream, self._accelerations.damaged)
 
@@ -242,6 +242,7 @@ class _Answered(WrappedStream):
         except SourceNotReadError:
             return
         await self._stream.aclose()
+        stream.traits.read_as(self.traits)
         self._stream = stream
         self._batches = aiter(stream)
 

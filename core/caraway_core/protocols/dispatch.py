@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol
 
 import pyarrow as pa
 
@@ -19,27 +19,6 @@ from caraway_core.statements import (
 )
 from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import StoredTable
-
-
-class BatchStream(Protocol):
-    """A stream of record batches; closing it stops the work that produces them."""
-
-    @property
-    def schema(self) -> pa.Schema: ...
-
-    @property
-    def reads_only_catalog(self) -> bool:
-        """True if the same statement returns the same rows until the catalog changes."""
-        ...
-
-    @property
-    def written(self) -> TableName | None:
-        """The table that the statement writes to, or None for a read."""
-        ...
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
-
-    async def aclose(self) -> None: ...
 
 
 class OfferedAnswer(Protocol):
@@ -59,40 +38,55 @@ class OfferedAnswer(Protocol):
         ...
 
 
-def offered_of(stream: BatchStream) -> OfferedAnswer | None:
-    """Return the offers that a stream stands for, if it does; other streams may wrap it."""
-    inner: object = stream
-    while inner is not None:
-        # isinstance would compare all members, which takes longer than the rest of an answer.
-        if hasattr(inner, "offered"):
-            return cast(OfferedAnswer, inner)
-        inner = getattr(inner, "wrapped", None)
-    return None
+@dataclass(slots=True, eq=False)
+class StreamTraits:
+    """How the rows of a stream may be read. A stream that wraps another has the traits of that one.
 
-
-def leave_plain(stream: BatchStream, *, uncut: bool = False) -> None:
-    """Let a stream pass on strings and bytes in place of views, where that saves copies.
-
-    Its batches may then have either; its schema stays as it is. Those that are `uncut` have as many
-    rows as came at once.
+    The producer sets `answer` if clients read the rows at executors, `is_at_hand` while the next
+    batch needs no wait, and `whole`, until the first read, if one batch is known to be all rows.
+    The reader sets the others before the first batch. With `takes_plain`, batches may have strings
+    and bytes in place of views, where that saves copies; the schema stays as it is. With
+    `takes_uncut`, batches may have as many rows as came at once.
     """
-    inner: object = stream
-    while inner is not None:
-        if hasattr(inner, "stays_plain"):
-            inner.stays_plain = True
-        if hasattr(inner, "stays_uncut"):
-            inner.stays_uncut = uncut
-        inner = getattr(inner, "wrapped", None)
+
+    answer: OfferedAnswer | None = None
+    is_at_hand: bool = False
+    whole: pa.RecordBatch | None = None
+    takes_plain: bool = False
+    takes_uncut: bool = False
+
+    def read_as(self, other: "StreamTraits") -> None:
+        """Let the reader of another stream read this one in its place."""
+        self.takes_plain, self.takes_uncut = other.takes_plain, other.takes_uncut
 
 
-def has_rows_at_hand(stream: BatchStream) -> bool:
-    """Return whether the next batch of a stream is known to be here, so that it takes no wait."""
-    inner: object = stream
-    while inner is not None:
-        if getattr(inner, "is_at_hand", False):
-            return True
-        inner = getattr(inner, "wrapped", None)
-    return False
+class BatchStream(Protocol):
+    """A stream of record batches; closing it stops the work that produces them."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def reads_only_catalog(self) -> bool:
+        """True if the same statement returns the same rows until the catalog changes."""
+        ...
+
+    @property
+    def written(self) -> TableName | None:
+        """The table that the statement writes to, or None for a read."""
+        ...
+
+    @property
+    def traits(self) -> StreamTraits: ...
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the end of the rows is known, so that the reader need not wait for it."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
+
+    async def aclose(self) -> None: ...
 
 
 ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]

@@ -14,6 +14,7 @@ from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.process import logs
+from caraway_core.protocols.dispatch import StreamTraits
 from caraway_engine.execution import frugal
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.statements.statements import Effect
@@ -101,18 +102,20 @@ class EngineStream:
         self._began_s = time.monotonic()
         if read is not None and read.is_whole:
             self._end(is_whole=True)
+        is_whole = self._stream is None and len(self._read) == 1
+        self.traits = StreamTraits(whole=self._read[0] if is_whole else None)
 
     @property
-    def at_hand(self) -> pa.RecordBatch | None:
-        """All rows of the result if they are here, in one batch; None if there are none."""
-        is_whole = self._stream is None and len(self._read) == 1
-        return self._read[0] if is_whole else None
+    def is_at_end(self) -> bool:
+        """True if all rows were read."""
+        return self._stream is None and not self._read
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 
     async def __anext__(self) -> pa.RecordBatch:
         if self._read:
+            self.traits.whole = None
             return self._read.popleft()
         if self._stream is None:
             raise StopAsyncIteration
@@ -173,6 +176,7 @@ class EngineStream:
         """Release the engine's stream, and report once whether it was read to its end."""
         if not is_whole:
             self._read.clear()
+            self.traits.whole = None
         if self._stream is not None:
             if isinstance(self._stream, OwnStream):
                 self._stream.close()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.protocols.fleet import Split
 from caraway_engine.rows import plain, splitting
 from caraway_executor.resources.room import MemoryGrant
@@ -63,6 +63,12 @@ class PlainStream:
     def __init__(self, stream: BatchStream, schema: pa.Schema) -> None:
         self._stream = stream
         self.schema = plain.plain_schema(schema)
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the end of the rows is already known."""
+        return self._stream.is_at_end
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self._batches()

@@ -22,7 +22,7 @@ from caraway_core.errors import (
     QueryForbiddenError,
 )
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_engine.rows import plain
 from caraway_executor.resources.room import TaskMemory
@@ -302,6 +302,12 @@ class TakenStream:
         self._offers = offers
         self._rows = rows
         self.schema = rows.schema
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """False: the end of an offer is known when it is read."""
+        return False
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import StreamTraits
 from caraway_executor.engines.crossing import RowsIn
 
 _REFILL = 2
@@ -44,10 +45,7 @@ class RemoteStream:
         self._is_ended = False
         self._error: BaseException | None = None
         self._news: asyncio.Future[None] | None = None
-        self.stays_plain = False
-        """True if the reader takes plain types in place of views, which saves copies."""
-        self.stays_uncut = False
-        """True if the reader takes many rows at once."""
+        self.traits = StreamTraits()
         self._taken = 0
         self._is_begun = False
 
@@ -55,11 +53,6 @@ class RemoteStream:
     def is_at_end(self) -> bool:
         """True if the end of the rows is already known."""
         return self._is_ended and not (self._batches or self._bodies) and self._error is None
-
-    @property
-    def is_at_hand(self) -> bool:
-        """True if the next batch was received."""
-        return bool(self._batches or self._bodies)
 
     @property
     def has_rows(self) -> bool:
@@ -70,6 +63,7 @@ class RemoteStream:
         """Add batches that were received."""
         assert body is not None
         self._bodies.append((body, is_whole))
+        self.traits.is_at_hand = True
         self._tell()
 
     def end(self, error: BaseException | None) -> None:
@@ -90,7 +84,7 @@ class RemoteStream:
             self._is_begun = True
             self._process.more(self._number, 0)
         if self._batches:
-            return self._batches.popleft()
+            return self._next_batch()
         while not self._bodies:
             if self._is_ended:
                 error, self._error = self._error, None
@@ -110,9 +104,14 @@ class RemoteStream:
         if self._taken % _REFILL == 0 and not self._is_ended:
             self._process.more(self._number, _REFILL)
         self._batches += self._rows.batches(
-            body, is_whole, stays_plain=self.stays_plain, stays_uncut=self.stays_uncut
+            body, is_whole, stays_plain=self.traits.takes_plain, stays_uncut=self.traits.takes_uncut
         )
-        return self._batches.popleft()
+        return self._next_batch()
+
+    def _next_batch(self) -> pa.RecordBatch:
+        batch = self._batches.popleft()
+        self.traits.is_at_hand = bool(self._batches or self._bodies)
+        return batch
 
     async def aclose(self) -> None:
         """Cancel the stream, unless it has ended."""
@@ -127,3 +126,4 @@ class RemoteStream:
             self._process.stop(self._number)
         self._bodies.clear()
         self._batches.clear()
+        self.traits.is_at_hand = False

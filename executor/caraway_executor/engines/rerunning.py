@@ -6,7 +6,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.errors import AnswerCutError, CarawayError
-from caraway_core.protocols.dispatch import BatchStream, leave_plain
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_executor.engines.causes import Cause, EngineLostError, EngineMovedError
 
 
@@ -40,18 +40,16 @@ class RerunStream:
         self.schema: pa.Schema = stream.schema
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written
-        self.stays_plain = self.stays_uncut = False
-        """What `leave_plain` said of this stream; it counts for the second one, too."""
 
     @property
-    def wrapped(self) -> BatchStream:
-        """The stream inside."""
-        return self._stream
+    def traits(self) -> StreamTraits:
+        """The traits of the stream that is read now."""
+        return self._stream.traits
 
     @property
     def is_at_end(self) -> bool:
         """True if the end of the rows is already known."""
-        return bool(getattr(self._stream, "is_at_end", False))
+        return self._stream.is_at_end
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
@@ -83,8 +81,7 @@ class RerunStream:
             except EngineLostError as exc:
                 stream = await self._rerun(exc)
             await check_columns(stream, self.schema, has_names=self._has_names)
-            if self.stays_plain:
-                leave_plain(stream, uncut=self.stays_uncut)
+            stream.traits.read_as(self.traits)
             self._stream, self._batches = stream, aiter(stream)
 
     async def _rerun(self, exc: EngineLostError) -> BatchStream:

@@ -225,9 +225,9 @@ class Serving:
         """Send the rows of a stream; return whether its end was sent with them."""
         serialized = stream.schema.serialize().to_pybytes()
         flow, rows = self._flows[number], RowsOut(stream.schema)
-        at_hand: pa.RecordBatch | None = getattr(stream, "at_hand", None)
-        if at_hand is not None and at_hand.nbytes < _LARGE_BYTES:
-            self._send_answer(number, serialized, stream, rows, at_hand)
+        whole = stream.traits.whole
+        if whole is not None and whole.nbytes < _LARGE_BYTES:
+            self._send_answer(number, serialized, stream, rows, whole)
             return True
         opened = messages.Opened(number, serialized, stream.reads_only_catalog, stream.written)
         if stream.written is not None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.statements import Statement
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sessions.lookups import PointLookup
@@ -28,11 +29,7 @@ class RowsStream:
         self.schema = rows.schema
         self.reads_only_catalog = reads_only_catalog
         self._rows: pa.RecordBatch | None = rows if rows.num_rows else None
-
-    @property
-    def at_hand(self) -> pa.RecordBatch | None:
-        """All rows of the result; None if there are none or they were read."""
-        return self._rows
+        self.traits = StreamTraits(whole=self._rows)
 
     @property
     def is_at_end(self) -> bool:
@@ -44,13 +41,14 @@ class RowsStream:
 
     async def __anext__(self) -> pa.RecordBatch:
         rows, self._rows = self._rows, None
+        self.traits.whole = None
         if rows is None:
             raise StopAsyncIteration
         return rows
 
     async def aclose(self) -> None:
         """Drop the rows."""
-        self._rows = None
+        self._rows = self.traits.whole = None
 
 
 async def look_up(

@@ -12,7 +12,7 @@ from caraway_core.concurrency import tasks
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols import storing
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.protocols.results import ChunkInfo, ChunkWriter, ResultStore
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_engine.rows import plain
@@ -78,6 +78,12 @@ class StoringStream:
         self._stored_bytes = 0
         self._read_rows = self._reported_rows = 0
         self._next: asyncio.Task[ChunkInfo | None] | None = None
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the stream is closed."""
+        return self._is_closed
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -12,7 +12,7 @@ from caraway_core.errors import (
     UnavailableError,
 )
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.statements import Statement
 from caraway_core.work import SubstraitFragment
@@ -154,6 +154,16 @@ class RelievedStream:
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written
 
+    @property
+    def traits(self) -> StreamTraits:
+        """The traits of the stream that is read."""
+        return self._stream.traits
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the end of the rows is already known."""
+        return self._stream.is_at_end
+
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 
@@ -163,7 +173,9 @@ class RelievedStream:
                 batch = await anext(self._batches)
         except LeftError as left:
             await self._stream.aclose()
+            traits = self.traits
             self._stream = await self._ways.move(left, self._stay)
+            self._stream.traits.read_as(traits)
             await check_columns(self._stream, self.schema, has_names=self._ways.has_names)
             self._batches = aiter(self._stream)
             batch = await anext(self._batches)

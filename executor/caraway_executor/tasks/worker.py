@@ -197,7 +197,7 @@ class Worker:
             return None
         self._catalogs.touch(origin)
         self._finished += 1
-        batches = () if found.at_hand is None else (found.at_hand,)
+        batches = () if found.traits.whole is None else (found.traits.whole,)
         is_steady = found.reads_only_catalog
         return AnswerPage("", batches, True, found.schema, reads_only_catalog=is_steady)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core.concurrency import tasks
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, has_rows_at_hand, offered_of
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_engine.rows import plain
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
@@ -112,7 +112,7 @@ class LiveRows:
         self.on_complete: Callable[[list[pa.RecordBatch]], None] | None = None
         self.on_end: Callable[[], None] = lambda: None
         self.schema = stream.schema
-        self.offered = offered_of(stream)
+        self.offered = stream.traits.answer
         self.row_count = 0
 
     def keep(self, at_most_bytes: int, store: Callable[[list[pa.RecordBatch]], None]) -> None:
@@ -132,7 +132,7 @@ class LiveRows:
         """
         try:
             self._ahead.append(await anext(self._batches))
-            if getattr(self._stream, "is_at_end", False):
+            if self._stream is not None and self._stream.is_at_end:
                 # The stream is at its end, so this needs no task.
                 self._ahead.append(await anext(self._batches))
             self._next = tasks.begin(_fetch(self._batches))
@@ -158,7 +158,7 @@ class LiveRows:
             return True
         if self._stream is None or self._next is not None:
             return False
-        return has_rows_at_hand(self._stream)
+        return self._stream.traits.is_at_hand
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

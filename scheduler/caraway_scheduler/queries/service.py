@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
+from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.statements import Statement
 from caraway_core.statements.questions import ParameterQuestion, SqlQuestion
 from caraway_scheduler.history.tasks import TaskHistory
@@ -120,7 +120,8 @@ class QueryService:
                 stream = await self._dispatch.execute(run.query.query_id, statement)
                 rows = LiveRows(stream, run.query, run.finish)
                 if request.takes_plain:
-                    leave_plain(stream, uncut=request.takes_uncut)
+                    stream.traits.takes_plain = True
+                    stream.traits.takes_uncut = request.takes_uncut
                 run.query.release = rows.release
                 if rows.offered is None:
                     await rows.prefetch()

@@ -33,6 +33,7 @@ from caraway_core.tables import ResultPlace
 from tests.acceleration.versions.test_interleaving import PHASES, SEEDS, play, settled
 from tests.kit.interleaving import SteppedResults
 from tests.kit.members import NAME, PLACE, SCHEMA, Member, Readers, World
+from tests.kit.stream_double import StreamDouble
 
 FIRST = 10_000
 """Numbers of the rows that statements add: each is one more than the rows it has read."""
@@ -45,7 +46,7 @@ def deeds(*names: str) -> Any:
     return st.lists(st.tuples(st.sampled_from(names), _WHICH), min_size=6, max_size=20)
 
 
-class Answer:
+class Answer(StreamDouble):
     """A stream of one batch."""
 
     schema = SCHEMA

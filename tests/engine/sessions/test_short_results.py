@@ -143,7 +143,7 @@ async def test_rows_that_became_many_are_all_passed_on(table: Path) -> None:
     stream, read = short.begin(made)
     assert read is not None and not read.is_whole and before.st_size != os.stat(table).st_size
     whole = EngineStream(stream, made.schema, made.plan.effect, False, of._translate, read=read)
-    assert whole.at_hand is None
+    assert whole.traits.whole is None
     ids = [row["id"] async for batch in whole for row in batch.to_pylist()]
     assert ids == list(range(20_000))
 
@@ -152,9 +152,9 @@ async def test_a_stream_that_is_closed_drops_the_rows_that_were_read(table: Path
     of = session({"t": files(str(table))})
     await run(of, COUNT)
     stream = of.start(Statement(COUNT, {}))
-    assert stream.at_hand is not None and stream.at_hand.to_pylist() == [{"n": 3}]
+    assert stream.traits.whole is not None and stream.traits.whole.to_pylist() == [{"n": 3}]
     await stream.aclose()
-    assert stream.at_hand is None
+    assert stream.traits.whole is None
     assert [batch async for batch in stream] == []
 
 

@@ -23,6 +23,7 @@ from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_executor.answers import offers
 from caraway_executor.answers.offers import OfferedRows, Offers
 from caraway_executor.resources.room import TaskMemory
+from tests.kit.stream_double import StreamDouble
 
 SCHEMA = pa.schema([("n", pa.int64())])
 LATER = 3600.0
@@ -32,7 +33,7 @@ def _batch(*numbers: int) -> pa.RecordBatch:
     return pa.record_batch([pa.array(numbers, pa.int64())], schema=SCHEMA)
 
 
-class _Rows:
+class _Rows(StreamDouble):
     """A stream of batches; an exception among them is raised in its place."""
 
     schema = SCHEMA

@@ -16,7 +16,6 @@ from caraway_core.errors import (
     StatementRefusedError,
 )
 from caraway_core.ids import PrincipalId, TableName
-from caraway_core.protocols.dispatch import leave_plain
 from caraway_executor.engines import shared_memory, trials, watching
 from caraway_executor.engines.causes import Cause
 from tests.kit import sql_texts
@@ -108,7 +107,7 @@ async def test_strings_stay_plain_for_a_reader_that_asks_for_it(ends: bool) -> N
     text = "SELECT arrow_cast('a' || max(n), 'Utf8View') AS s FROM big"
     async with engines() as made:
         stream = await opened(made, text)
-        leave_plain(stream)
+        stream.traits.takes_plain = True
         if ends:
             made.processes[0].kill(Cause.CRASH)
         [batch] = [batch async for batch in stream]

@@ -60,7 +60,7 @@ def test_rows_arrive_in_order_however_they_are_sent(
     async def read() -> tuple[list[int], set[pa.Schema]]:
         process = _Process()
         stream = _stream(process)
-        stream.stays_plain = is_plain
+        stream.traits.takes_plain = is_plain
         reader = asyncio.create_task(_collected(stream))
         for batches in messages:
             _send(stream, *(_batch(*numbers) for numbers in batches))
@@ -68,7 +68,7 @@ def test_rows_arrive_in_order_however_they_are_sent(
         stream.end(None)
         found = await reader
         assert sum(process.asked) <= len(messages) and process.stopped == []
-        assert stream.is_at_end and not stream.is_at_hand
+        assert stream.is_at_end and not stream.traits.is_at_hand
         return found
 
     found, schemas = asyncio.run(read())
@@ -142,7 +142,7 @@ async def test_a_stream_that_nobody_reads_stops_its_statement_once(how: str) -> 
         _send(stream, _batch(1))
         await stream.aclose()
         await stream.aclose()
-        assert not stream.is_at_hand
+        assert not stream.traits.is_at_hand
     del stream
     gc.collect()
     assert process.stopped == [7]

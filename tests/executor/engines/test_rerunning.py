@@ -15,11 +15,12 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_executor.engines.causes import Cause, EngineLostError, EngineMovedError
 from caraway_executor.engines.rerunning import RerunStream
+from tests.kit.stream_double import StreamDouble
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
 
-class _Stream:
+class _Stream(StreamDouble):
     """Gives batches of one number each, and then an error or the end."""
 
     reads_only_catalog = True
@@ -33,7 +34,6 @@ class _Stream:
     ) -> None:
         self.schema = schema
         self.written = written
-        self.stays_plain = False
         self.is_closed = False
         self._numbers = list(numbers)
         self._error = error
@@ -92,10 +92,11 @@ async def test_nothing_is_run_again_without_need() -> None:
 async def test_before_the_first_row_it_runs_once_more(cause: Cause) -> None:
     second = _Stream(1, 2)
     run = _Run(_Stream(error=_lost(cause)), second)
-    run.stream.stays_plain = True
+    run.stream.traits.takes_plain = run.stream.traits.takes_uncut = True
     assert await run.numbers() == [1, 2]
     assert (run.runs, run.ends) == (2, [True])
-    assert second.stays_plain
+    assert second.traits.takes_plain and second.traits.takes_uncut
+    assert run.stream.traits is second.traits
 
 
 async def test_what_only_waited_behind_others_moves_as_often_as_needed() -> None:
@@ -159,7 +160,7 @@ async def test_a_closed_stream_ends_once_and_does_not_run_again() -> None:
     await run.stream.aclose()
     await run.stream.aclose()
     assert first.is_closed and run.ends == [False] and run.runs == 1
-    assert run.stream.wrapped is first
+    assert run.stream.traits is first.traits
 
 
 async def test_columns_of_tasks_are_compared_by_their_types() -> None:

@@ -17,6 +17,7 @@ from tests.gateway.api.test_acceleration_snapshots import made, place
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
+from tests.kit.stream_double import StreamDouble
 
 FILED = manifest("engine: file", "mode: file")
 
@@ -213,7 +214,7 @@ async def test_damage_that_is_found_after_the_first_rows_is_repaired(tmp_path: P
         assert told["status"] == "ready"
 
 
-class Broken:
+class Broken(StreamDouble):
     """An answer whose second page cannot be read."""
 
     def __init__(self, stream: BatchStream) -> None:

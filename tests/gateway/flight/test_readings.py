@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from caraway_core.ids import PrincipalId, QueryId
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_gateway.flight import readings
 from caraway_gateway.flight.readings import FlightReading, WaitingRoom
 from caraway_gateway.services import Services
 from caraway_scheduler.queries import service
+from caraway_scheduler.queries.answers import LiveRows
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS, Principal
@@ -65,11 +67,17 @@ async def test_answer_that_is_whole_is_taken_by_any_thread() -> None:
 
 async def test_texts_stay_plain_and_batches_large(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving() as server:
-        asked: list[object] = []
-        monkeypatch.setattr(service, "leave_plain", lambda _, *, uncut: asked.append(uncut))
+        streams: list[BatchStream] = []
+
+        def live(stream: BatchStream, *others: Any) -> LiveRows:
+            streams.append(stream)
+            return LiveRows(stream, *others)
+
+        monkeypatch.setattr(service, "LiveRows", live)
         started = reading(server.services, "SELECT 'a' AS one")
         await started.open()
-        assert asked == [True]
+        [traits] = [each.traits for each in streams]
+        assert traits.takes_plain and traits.takes_uncut
         assert await rows(started) == [{"one": "a"}]
 
 

@@ -7,16 +7,17 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import ExecutorStatus, leave_plain
+from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from tests.kit.stream_double import StreamDouble
 
 Q = QueryId("q")
 SELECT = Statement("SELECT 1", {})
 BATCH = pa.record_batch({"n": [1]})
 
 
-class Stream:
+class Stream(StreamDouble):
     schema = BATCH.schema
     reads_only_catalog = True
     written = None
@@ -136,11 +137,11 @@ async def test_statement_is_counted_once_however_it_ends(
 async def test_stream_hears_that_its_reader_takes_plain_strings() -> None:
     dispatch, executor = made()
     await dispatch.install(snapshot(1))
-    inner: Any = Stream(BATCH)
-    inner.stays_plain = False
+    inner = Stream(BATCH)
     executor.streams = [inner]
-    leave_plain(await dispatch.execute(Q, SELECT))
-    assert inner.stays_plain
+    stream = await dispatch.execute(Q, SELECT)
+    stream.traits.takes_plain = True
+    assert inner.traits.takes_plain
 
 
 async def test_statement_during_an_installation_may_read_either_catalog() -> None:

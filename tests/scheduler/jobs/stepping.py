@@ -20,6 +20,7 @@ from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
+from tests.kit.stream_double import StreamDouble
 
 SCHEMA = pa.schema({"n": pa.int64()})
 WORDS = storing.stored_schema(SCHEMA)
@@ -68,7 +69,7 @@ class Answer:
     """The attempt that each chunk is of; all are of the first where nothing is said."""
 
 
-class Words:
+class Words(StreamDouble):
     """A stream of words about chunks."""
 
     schema = WORDS

@@ -10,12 +10,13 @@ from caraway_core.statements import Statement
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from tests.kit.stream_double import StreamDouble
 from tests.kit.turns import turn
 
 BATCH = pa.record_batch({"a": [1, 2]})
 
 
-class Stream:
+class Stream(StreamDouble):
     """Yields one batch and then blocks; records when the wait for more is abandoned."""
 
     schema = BATCH.schema

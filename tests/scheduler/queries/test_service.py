@@ -29,6 +29,7 @@ from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.tallies import ApiTallies
 from tests.kit.deadlines import eventually
+from tests.kit.stream_double import StreamDouble
 
 ROWS = pa.record_batch({"n": [1, 2, 3]})
 T = TableName("t")
@@ -36,7 +37,7 @@ READER = Principal(PrincipalId("reader"), may_write=False)
 
 
 @dataclass
-class Stream:
+class Stream(StreamDouble):
     """Three rows; a long one then waits until it is closed."""
 
     is_long: bool = False

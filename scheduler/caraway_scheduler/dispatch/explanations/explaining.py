@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.work import SourceQuery
 from caraway_engine.routing import Described
 from caraway_engine.stages import ExchangeRead, ReadMode, Stage
@@ -112,6 +112,12 @@ class TextStream:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts: Mapping[str, str] | None = texts
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the texts were read."""
+        return self._texts is None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
@@ -139,6 +145,12 @@ class ExplainedStream:
         self._engine = engine
         self._added = TextStream(texts)
         self.schema = engine.schema
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the texts, which come last, were read."""
+        return self._added.is_at_end
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from caraway_core.concurrency import tasks
 from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.fleet import AnswerPage
 
 
@@ -30,6 +31,12 @@ class PagedStream:
         self._cursor = None if first.is_last else first.cursor
         self._batches = deque(first.batches)
         self._coming: asyncio.Future[AnswerPage] | None = None
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if all pages were read."""
+        return not self._batches and self._coming is None and self._cursor is None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -16,7 +16,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.index_orders import IndexOrder, WordOrder
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import choosing
@@ -42,12 +42,17 @@ class FoundStream:
     """Rows of a search that were all found."""
 
     written: TableName | None = None
-    is_at_end = False
 
     def __init__(self, rows: pa.Table, *, reads_only_catalog: bool) -> None:
         self.schema = rows.schema
         self.reads_only_catalog = reads_only_catalog
         self._batches = rows.to_batches()
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if all rows were read."""
+        return not self._batches
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

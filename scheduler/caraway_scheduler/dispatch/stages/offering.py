@@ -16,6 +16,7 @@ from caraway_core.errors import (
     QueryCancelledError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.offers import OfferedPart, OfferOutcome
 from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
@@ -92,6 +93,7 @@ class OfferedStream:
         self._on_loss = on_loss
         self._on_close: Callable[[int, int], None] | None = on_close
         self._size_bytes = 0
+        self.traits = StreamTraits()
         # Watched from now on: whoever never reads this stream must not keep the others waiting.
         self._watching = tasks.begin(self._watch())
 
@@ -99,6 +101,11 @@ class OfferedStream:
     def passed(self) -> tuple[int, int]:
         """The rows and bytes that clients have read so far, of parts read to their end."""
         return self.rows_read, self._size_bytes
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if clients have read all parts, or the stream is closed."""
+        return self._on_close is None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

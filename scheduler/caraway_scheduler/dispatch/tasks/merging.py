@@ -15,7 +15,7 @@ from caraway_core.errors import (
     QueryError,
 )
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_engine.rows import plain
 from caraway_scheduler.dispatch.tasks.storing import CUT
 
@@ -47,8 +47,7 @@ class MergedStream:
         self.reads_only_catalog = reads_only_catalog
         self.written: TableName | None = None
         self.measure: Callable[[pa.RecordBatch], tuple[int, int]] = _measure
-        self.stays_plain = False
-        """True if the reader takes plain types in place of views, which saves copies."""
+        self.traits = StreamTraits()
         self.ended = 0
         """How many tasks were read to their end."""
         self._streams = list(streams)
@@ -60,6 +59,11 @@ class MergedStream:
         )
         self._readers: list[asyncio.Task[None]] = []
         self._left = len(self._streams)
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the end was reached or the stream closed."""
+        return self._on_close is None
 
     @property
     def passed(self) -> tuple[int, int]:
@@ -126,7 +130,7 @@ class MergedStream:
         rows, size_bytes = self.measure(batch)
         self._rows += rows
         self._size_bytes += size_bytes
-        schema = plain.plain_schema(self.schema) if self.stays_plain else self.schema
+        schema = plain.plain_schema(self.schema) if self.traits.takes_plain else self.schema
         return plain.restored(batch, schema)
 
     def _cut_short(self, exc: CarawayError) -> QueryError:

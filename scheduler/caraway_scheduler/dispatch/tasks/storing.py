@@ -15,7 +15,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols import storing
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 
 CUT = (ExecutorLostError, PartLostError, ShuttingDownError)
@@ -64,6 +64,16 @@ class PersistentWord:
         self._attempts = attempts
         self._again = again
         self._left = most_times
+
+    @property
+    def traits(self) -> StreamTraits:
+        """The traits of the stream that is read."""
+        return self._stream.traits
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the end of the rows is already known."""
+        return self._stream.is_at_end
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -13,6 +13,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     StageProgress,
     StatementProgress,
+    StreamTraits,
 )
 from caraway_core.statements import (
     ActiveStatement,
@@ -100,14 +101,14 @@ class WrappedStream:
         self.written = stream.written
 
     @property
-    def wrapped(self) -> BatchStream:
-        """The stream inside."""
-        return self._stream
+    def traits(self) -> StreamTraits:
+        """The traits of the stream that is wrapped."""
+        return self._stream.traits
 
     @property
     def is_at_end(self) -> bool:
         """True if the end of the stream is already known."""
-        return bool(getattr(self._stream, "is_at_end", False))
+        return self._stream.is_at_end
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -16,6 +16,7 @@ from caraway_scheduler.dispatch.explanations.explaining import (
     TextStream,
 )
 from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from tests.kit.stream_double import StreamDouble
 
 SCHEMA = pa.schema({"n": pa.int64()})
 T = TableName("orders")
@@ -108,7 +109,7 @@ async def test_text_is_one_row_for_each_kind_and_comes_once() -> None:
     assert [batch async for batch in closed] == []
 
 
-class Engine:
+class Engine(StreamDouble):
     """What the engine says of a statement itself."""
 
     reads_only_catalog = False

@@ -19,6 +19,7 @@ from caraway_core.tables import ResultPlace
 from caraway_scheduler.dispatch.single.whole import WholeRunner
 from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
+from tests.kit.stream_double import StreamDouble
 
 E1, E2, E3 = (ExecutorId(f"e{number}") for number in (1, 2, 3))
 Q = QueryId("q")
@@ -32,7 +33,7 @@ def lost(executor_id: ExecutorId) -> errors.ExecutorLostError:
     return errors.ExecutorLostError(executor_id, "it is gone")
 
 
-class Stream:
+class Stream(StreamDouble):
     reads_only_catalog = True
 
     def __init__(self, *steps: pa.RecordBatch | BaseException, written: TableName | None = None):

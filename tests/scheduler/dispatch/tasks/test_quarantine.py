@@ -13,6 +13,7 @@ from caraway_core.statements import Statement
 from caraway_core.suspects import End
 from caraway_scheduler.dispatch.tasks.quarantine import Quarantine
 from tests.kit.clocks import Clock
+from tests.kit.stream_double import StreamDouble
 
 E1, E2 = ExecutorId("e1"), ExecutorId("e2")
 MEMORY = End("memory", "it used 2.0 GiB where 1.0 GiB are allowed")
@@ -22,7 +23,7 @@ KILLER, INNOCENT = (
 )
 
 
-class Rows:
+class Rows(StreamDouble):
     """An answer without rows."""
 
     schema = pa.schema([])

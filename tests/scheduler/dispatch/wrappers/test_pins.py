@@ -13,6 +13,7 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
 from tests.kit.clocks import Clock
+from tests.kit.stream_double import StreamDouble
 
 BATCH = pa.record_batch({"n": [1, 2]})
 STATEMENT = Statement("SELECT 1", {})
@@ -22,7 +23,7 @@ def snapshot(version: int) -> CatalogSnapshot:
     return CatalogSnapshot(CatalogVersion(version), {TableName(f"t{version}"): None}, {})  # type: ignore[dict-item]
 
 
-class Stream:
+class Stream(StreamDouble):
     """Rows of a script; the last step may raise."""
 
     schema = BATCH.schema

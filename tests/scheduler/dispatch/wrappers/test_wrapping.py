@@ -9,6 +9,7 @@ import pytest
 
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch, WrappedStream
+from tests.kit.stream_double import StreamDouble
 
 METHODS = [name for name, each in inspect.getmembers(Dispatch) if callable(each) and name[0] != "_"]
 
@@ -40,7 +41,7 @@ async def test_calls_are_passed_on(name: str) -> None:
     assert answer in ("answer", None)
 
 
-class Rows:
+class Rows(StreamDouble):
     """A stream of two batches."""
 
     schema = pa.schema({"n": pa.int64()})
@@ -62,7 +63,7 @@ async def test_streams_are_passed_on() -> None:
     rows = Rows()
     stream = WrappedStream(cast(BatchStream, rows))
     assert (stream.schema, stream.reads_only_catalog, stream.written) == (rows.schema, True, None)
-    assert not stream.is_at_end and id(stream.wrapped) == id(rows)
+    assert not stream.is_at_end and stream.traits is rows.traits
     assert [batch.to_pydict() async for batch in stream] == [{"n": [0]}, {"n": [1]}]
     await stream.aclose()
     assert rows.is_closed
