@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The engine's allocator is set as in processes of the runtime: caraway_core.settings.ENGINE_VARIABLES.
-PYTEST = MIMALLOC_PURGE_DELAY=10 MIMALLOC_PURGE_DECOMMITS=0 $(BIN)/python -m pytest --hypothesis-seed=$(SEED)
+PYTEST = MIMALLOC_PURGE_DELAY=10 MIMALLOC_PURGE_DECOMMITS=0 MIMALLOC_ABANDONED_PAGE_PURGE=1 MIMALLOC_ARENA_PURGE_MULT=0 $(BIN)/python -m pytest --hypothesis-seed=$(SEED)
 WORKERS ?= 4
 # Generated inputs are the same in every run, so that a run tells of the change and not of its luck.
 # `make test-full` draws others; `SEED=1 make test` does so here.

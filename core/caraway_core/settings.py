@@ -13,6 +13,10 @@ ENGINE_VARIABLES: Mapping[str, str] = {
     # needs some. Until then the next statement gets the same pages, without the cost of new ones.
     "MIMALLOC_PURGE_DELAY": "10",
     "MIMALLOC_PURGE_DECOMMITS": "0",
+    # So are pages of threads that ended and large pieces. Else these wait for the next such event,
+    # which an idle process does not have.
+    "MIMALLOC_ABANDONED_PAGE_PURGE": "1",
+    "MIMALLOC_ARENA_PURGE_MULT": "0",
 }
 """Defaults for the environment of processes that load the engine, which reads them at once."""
 _HOST = re.compile(r"[\w.%:-]*|\[[\w.%:-]+\]")
