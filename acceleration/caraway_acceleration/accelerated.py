@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_acceleration.changes.changed_vectors import ChangedVectors, Embed
+from caraway_acceleration.changes.changed_vectors import ChangedVectors
 from caraway_acceleration.changes.changing import Changeable
 from caraway_acceleration.changes.feed import Feed
 from caraway_acceleration.changes.following import Following
@@ -21,6 +21,7 @@ from caraway_acceleration.refresh import plans
 from caraway_acceleration.refresh.refresh_events import RefreshAsked
 from caraway_acceleration.refresh.refresher import Refresher
 from caraway_acceleration.refresh.reloading import LoadPlan
+from caraway_acceleration.refresh.sources import DatasetSources, VectorModels
 from caraway_acceleration.upkeep.compaction import Compactor
 from caraway_acceleration.upkeep.repairing import Repairing
 from caraway_acceleration.upkeep.snapshotting import Snapshotting
@@ -28,7 +29,6 @@ from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError
-from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.values.acceleration import Acceleration
@@ -48,13 +48,12 @@ _FOLLOWING = "/following"
 
 @dataclass(frozen=True, slots=True)
 class DatasetContext:
-    """What the tasks of a dataset need from others: its columns, params and source of changes."""
+    """What the tasks of all datasets use: sources, changes, the store of chunks and models."""
 
-    schema: Callable[[TableName], pa.Schema]
-    change_source: Callable[[Dataset, Callable[[], pa.Schema | None]], ChangeSource | None]
-    params: Callable[[Dataset], Mapping[str, str]]
+    sources: DatasetSources
     ingest: Ingest
-    embed: Embed | None = None
+    results: ResultStore
+    models: VectorModels | None = None
 
 
 class Accelerated:
@@ -67,8 +66,7 @@ class Accelerated:
         plan: LoadPlan,
         current: CurrentVersion,
         refresher: Refresher,
-        results: ResultStore,
-        surroundings: DatasetContext,
+        context: DatasetContext,
         snapshotting: Snapshotting | None = None,
     ) -> None:
         self.dataset = dataset
@@ -81,15 +79,15 @@ class Accelerated:
         self.snapshotting = snapshotting
         self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
         self._bucketed = plan.bucketed
-        self._ingest = surroundings.ingest
-        self._read_params = surroundings.params
+        self._ingest = context.ingest
+        self._sources = context.sources
         self._params: Mapping[str, str] | None = None
         self._registry: schema_registries.Registry | None = None
         self.columns: LearnedColumns | None = None
         if registry.connector(dataset.connector).is_only_followed and not dataset.columns:
             self.columns = LearnedColumns(current)
         known = self.columns.known if self.columns is not None else lambda: None
-        self._change_source = partial(surroundings.change_source, dataset, known)
+        self._change_source = partial(self._sources.change_source, dataset, known)
         self._tasks = tasks.Tasks()
         self._marks: dict[str, str] = {}
         self._outdated = ""
@@ -99,18 +97,18 @@ class Accelerated:
         self._repair: asyncio.Task[None] | None = None
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
-        self.compactor = Compactor(current, plan.recipe, results, every_s)
+        self.compactor = Compactor(current, plan.recipe, context.results, every_s)
         if plan.settings.refresh_mode == "changes":
-            read = self.columns.schema if self.columns is not None else surroundings.schema
+            read = self.columns.schema if self.columns is not None else self._sources.source_schema
             schema = partial(read, plan.name)
-            embedded, embed = dataset.search.embedded, surroundings.embed
+            embedded, models = dataset.search.embedded, context.models
             self.feed = Feed(
                 current,
-                results,
+                context.results,
                 schema,
                 self._cut,
                 self._changed,
-                vectors=ChangedVectors(embedded, embed) if embedded and embed else None,
+                vectors=ChangedVectors(embedded, models.vectors) if embedded and models else None,
             )
 
     def begin(self, predecessor: "Accelerated | None" = None) -> None:
@@ -165,7 +163,7 @@ class Accelerated:
                 f"dataset '{self.plan.name}' is being loaded and takes no changes yet; try again"
             )
         if self._params is None:
-            self._params = self._read_params(self.dataset)
+            self._params = self._sources.params(self.dataset)
             self._registry = schema_registries.of_params(self._params)
         keys = self.current.subject.keys
         return ChangeTarget(

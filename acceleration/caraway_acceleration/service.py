@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -11,7 +12,6 @@ import pyarrow as pa
 from caraway_acceleration import missing
 from caraway_acceleration.accelerated import Accelerated, DatasetContext
 from caraway_acceleration.asking import RefreshRequests
-from caraway_acceleration.changes.changed_vectors import Embed
 from caraway_acceleration.changes.changing import Changeable
 from caraway_acceleration.changes.ingesting import BaseWithLog, ChangesRefusedError, SourcePositions
 from caraway_acceleration.newest import NO_TEXTS, NewestVersions, Texts
@@ -19,7 +19,7 @@ from caraway_acceleration.refresh import plans
 from caraway_acceleration.refresh.counting import Counting
 from caraway_acceleration.refresh.refresher import Refresher
 from caraway_acceleration.refresh.refreshing import RefreshState, status
-from caraway_acceleration.refresh.reloading import Identify
+from caraway_acceleration.refresh.sources import VectorModels
 from caraway_acceleration.snapshot_requests import (
     SnapshotPlace,
     SnapshotRequests,
@@ -55,6 +55,28 @@ logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.5, 5.0, jitter=0.2)
 
 
+@dataclass(frozen=True, slots=True)
+class VersionStorage:
+    """The records of versions, their chunks, the place of these, and that of snapshots."""
+
+    state: StateStore
+    chunks: ResultStore
+    place: ResultPlace
+    snapshots: SnapshotPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """The name of this scheduler, and whether others may write to the same store.
+
+    If it `asks_newest`, statements read what others acknowledged.
+    """
+
+    owner: str
+    is_shared: bool = False
+    asks_newest: bool = False
+
+
 class Accelerations:
     """Starts and stops the work on accelerated datasets, and follows versions in the state store.
 
@@ -65,40 +87,34 @@ class Accelerations:
         self,
         make_catalog: Callable[["Accelerations"], Catalog],
         dispatch: Dispatch,
-        store: StateStore,
-        results: ResultStore,
-        place: ResultPlace,
-        owner: str,
+        storage: VersionStorage,
+        sharing: Sharing,
         record: Callable[[TaskRecord], None] = lambda _record: None,
-        snapshots: SnapshotPlace | None = None,
-        *,
-        is_shared: bool = False,
-        asks_newest: bool = False,
-        identify: Identify | None = None,
-        embed: Embed | None = None,
+        models: VectorModels | None = None,
         functions: Callable[[], Texts] = lambda: NO_TEXTS,
     ) -> None:
-        """Create it; `is_shared`: there may be other schedulers; `asks_newest`: read theirs.
-
-        `functions` returns the texts of the functions that read tables.
-        """
+        """Create it; `functions` returns the texts of the functions that read tables."""
         self.counting = Counting(record)
-        self._identify, self._embed = identify, embed
+        self._models = models
         self.catalog = catalog = make_catalog(self)
-        self._maker = VersionMaker(dispatch, place, self.damaged)
-        self._versions = VersionStore(store, owner)
-        self._results = results
+        self._maker = VersionMaker(dispatch, storage.place, self.damaged)
+        self._versions = VersionStore(storage.state, sharing.owner)
+        self._results = storage.chunks
         self._dispatch = dispatch
-        self.snapshots = SnapshotRequests(self._accelerated, snapshots)
+        self.snapshots = SnapshotRequests(self._accelerated, storage.snapshots)
         self._orphans = OrphanCollector(
-            self._versions, results, place.title, lambda: datetime.now(UTC)
+            self._versions, storage.chunks, storage.place.title, lambda: datetime.now(UTC)
         )
         self._kept: dict[TableName, Accelerated] = {}
         self._asking = RefreshRequests(
-            self._kept, self._versions, self._maker, catalog.source_schema, is_shared=is_shared
+            self._kept,
+            self._versions,
+            self._maker,
+            catalog.source_schema,
+            is_shared=sharing.is_shared,
         )
         self._newest: NewestVersions | None = None
-        if asks_newest:
+        if sharing.asks_newest:
             self._newest = NewestVersions(catalog, self._kept, self._versions.revisions, functions)
         # Cached, because each statement asks for them.
         self._sources: PassthroughSources | None = None
@@ -131,11 +147,9 @@ class Accelerations:
             plan,
             current,
             self._tell,
-            self.catalog.source_schema,
-            self.catalog.source_bytes,
+            self.catalog,
             counting=self.counting,
-            renew=self.catalog.renew,
-            identify=self._identify,
+            models=self._models,
         )
         kept = Accelerated(
             state.dataset,
@@ -143,14 +157,7 @@ class Accelerations:
             plan,
             current,
             refresher,
-            self._results,
-            DatasetContext(
-                self.catalog.source_schema,
-                self.catalog.change_source,
-                self.catalog.params,
-                self,
-                self._embed,
-            ),
+            DatasetContext(self.catalog, self, self._results, self._models),
             snapshotting_of(current, acceleration, self.snapshots.place, self._dispatch),
         )
         self._kept[state.name] = kept

@@ -36,6 +36,7 @@ from caraway_core.statements import ActiveStatement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.coordination.freshness import Freshness
 from caraway_scheduler.coordination.schedule import Timetable
+from tests.kit.dataset_sources import GivenSources
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore
 
 NAME = TableName("orders")
@@ -234,7 +235,7 @@ class Member:
         wanted = events.RefreshSettings(refresh_mode=self.mode, retries=Retries(False, 0))
         plan = LoadPlan(NAME, Timetable(), wanted, recipe, reopens=True)
         self.refresher = Refresher(
-            plan, self.current, lambda *_: None, lambda _: SCHEMA, clock=world.clock
+            plan, self.current, lambda *_: None, GivenSources(SCHEMA), clock=world.clock
         )
         self.compactor = Compactor(self.current, recipe, world.results, TRIM_S)
         self.feed = Feed(self.current, world.results, lambda: SCHEMA, lambda: CUT, self._moved)

@@ -3,19 +3,18 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
 from caraway_acceleration.refresh import overrides, refreshing
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.counting import Counted, Counting, Ended
 from caraway_acceleration.refresh.refreshing import RefreshState
-from caraway_acceleration.refresh.reloading import Identify, LoadPlan, Reloading
+from caraway_acceleration.refresh.reloading import LoadPlan, Reloading
+from caraway_acceleration.refresh.sources import DatasetSources, VectorModels
 from caraway_acceleration.refresh.turns import VersionTurns
 from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import StoredSize
@@ -46,17 +45,11 @@ class Refresher:
         plan: LoadPlan,
         current: CurrentVersion,
         tell: Tell,
-        schema: Callable[[TableName], pa.Schema],
-        size_bytes: Callable[[TableName], int] = lambda _name: 0,
+        sources: DatasetSources,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         counting: Counting | None = None,
-        renew: Callable[[TableName], Awaitable[None]] | None = None,
-        identify: Identify | None = None,
+        models: VectorModels | None = None,
     ) -> None:
-        """Create a refresher; `renew` checks the source of a dataset before it is loaded.
-
-        `identify` returns an embedding model by its name.
-        """
         self._plan = plan
         self._current = current
         self._tell = tell
@@ -64,9 +57,7 @@ class Refresher:
         self._asked = ""
         self._configured = plan.settings
         self._noted: set[events.VersionSeen] = set()
-        reloading = Reloading(
-            plan, current, schema, size_bytes, clock, renew, self._progressed, identify
-        )
+        reloading = Reloading(plan, current, sources, clock, self._progressed, models)
         self._turns = VersionTurns(current, reloading)
         self._clock = clock
         self._counting = counting or Counting()

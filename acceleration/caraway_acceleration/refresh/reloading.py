@@ -1,7 +1,7 @@
 """Makes the next version of a dataset from its load plan: selects rows and partitions them."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from caraway_acceleration.recipes import columns, generated, partitioning, state
 from caraway_acceleration.recipes.generated import GeneratedVectors
 from caraway_acceleration.recipes.recipes import Recipe
 from caraway_acceleration.refresh import refresh_events as events
+from caraway_acceleration.refresh.sources import DatasetSources, VectorModels
 from caraway_acceleration.versions import wishes
 from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import StoredSize
@@ -21,11 +22,10 @@ from caraway_core.ids import TableName
 from caraway_core.manifest import EmbeddedColumn
 from caraway_core.manifest.values.search_columns import NO_SEARCH, SearchColumns
 from caraway_core.partitions.keys import BucketKey, ByExpression, PartitionBy
-from caraway_core.protocols.embedding import Embedder, mark_of
+from caraway_core.protocols.embedding import mark_of
 from caraway_scheduler.coordination.schedule import Timetable
 
 logger = logging.getLogger(__name__)
-Identify = Callable[[str], Awaitable[Embedder]]
 _MOST_PARTS = 32
 """The maximum number of parts of a version; the next load then rewrites it as one."""
 
@@ -64,24 +64,17 @@ class Reloading:
         self,
         plan: LoadPlan,
         current: CurrentVersion,
-        schema: Callable[[TableName], pa.Schema],
-        size_bytes: Callable[[TableName], int],
+        sources: DatasetSources,
         clock: Callable[[], datetime],
-        renew: Callable[[TableName], Awaitable[None]] | None,
         progressed: Callable[[StoredSize], None],
-        identify: Identify | None = None,
+        models: VectorModels | None = None,
     ) -> None:
-        """Create it from a plan; `progressed` is called with the stored size during loads.
-
-        `identify` returns an embedding model by its name.
-        """
-        self._identify = identify
+        """Create it from a plan; `progressed` is called with the stored size during loads."""
+        self._models = models
         self._plan = plan
         self._current = current
-        self._schema = schema
-        self._size_bytes = size_bytes
+        self._sources = sources
         self._clock = clock
-        self._renew = renew
         self._progressed = progressed
 
     async def version(self, begin: events.BeginRun, standing: HeldVersion | None) -> Successor:
@@ -89,10 +82,9 @@ class Reloading:
         begin = await self._as_set(begin)
         held = self._current.own(standing)
         before = held.version if held else None
-        if self._renew is not None:
-            # If the columns of the source changed, it would otherwise be read with the old ones.
-            await self._renew(self._plan.name)
-        source, now = self._schema(self._plan.name), self._clock()
+        # If the columns of the source changed, it would otherwise be read with the old ones.
+        await self._sources.renew(self._plan.name)
+        source, now = self._sources.source_schema(self._plan.name), self._clock()
         recipe = await self._recipe(begin, source, before)
         cut = self._cut(before)
         # The columns of a view are unknown until it is read.
@@ -141,12 +133,13 @@ class Reloading:
             embedded = generated.checked(plan.name, source, embedded)
             await self._check_lengths([each for each in plan.search.embedded
                                        if each not in embedded])  # fmt: skip
-        if not embedded or self._identify is None:
+        if not embedded or (models := self._models) is None:
             return plan.recipe
-        vectors = tuple(
-            [GeneratedVectors.of(each, mark_of((await self._identify(each.embedder)).identity))
-             for each in embedded]
-        )  # fmt: skip
+        made = []
+        for each in embedded:
+            embedder = await models.settled_embedder(each.embedder)
+            made.append(GeneratedVectors.of(each, mark_of(embedder.identity)))
+        vectors = tuple(made)
         reuses = before is not None and not generated.is_outdated(before.sql, vectors)
         if before is not None and reuses:
             has = set(before.schema.names)
@@ -159,14 +152,14 @@ class Reloading:
         Raises:
             DatasetError: it has another length than those of the model.
         """
-        if (identify := self._identify) is None:
+        if (models := self._models) is None:
             return
         for each in embedded:
             found = await self._current.maker.number(generated.length_query(self._plan.name, each))
             if found is None:
                 continue
             try:
-                dimensions = (await identify(each.embedder)).dimensions
+                dimensions = (await models.settled_embedder(each.embedder)).dimensions
             except ModelError:
                 continue  # Its vectors can be loaded without the model.
             generated.check_length(self._plan.name, each, found, dimensions)
@@ -223,7 +216,7 @@ class Reloading:
             return plan.partition_by
         if before is not None:
             return before.cut
-        size_bytes, cores = self._size_bytes(plan.name), self._current.maker.cores
+        size_bytes, cores = self._sources.source_bytes(plan.name), self._current.maker.cores
         buckets = partitioning.default_buckets(size_bytes, 0, cores)
         if plan.bucketed.is_one:
             buckets = 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from caraway_acceleration.passthrough.through import SourceDispatch
-from caraway_acceleration.service import Accelerations
+from caraway_acceleration.service import Accelerations, Sharing, VersionStorage
 from caraway_ai.local.sent_files import FileSender
 from caraway_assist.embeddings.service import Embeddings
 from caraway_assist.models.service import Models
@@ -249,18 +249,16 @@ async def _accelerations(
     return Accelerations(
         make_catalog,
         backend.dispatch,
-        stored.state,
-        await storage.results(place),
-        place,
-        str(owner),
+        VersionStorage(stored.state, await storage.results(place), place, stored.snapshots),
+        Sharing(
+            str(owner),
+            is_shared=backend.is_shared,
+            # Alone, a scheduler has itself acknowledged every change.
+            asks_newest=backend.is_shared and settings.query.consistency == "strong",
+        ),
         history.add,
-        stored.snapshots,
-        # Alone, a scheduler has itself acknowledged every change.
-        is_shared=backend.is_shared,
-        asks_newest=backend.is_shared and settings.query.consistency == "strong",
-        identify=embeddings.settled_embedder,
-        embed=embeddings.vectors,
-        functions=lambda: functions.texts,
+        embeddings,
+        lambda: functions.texts,
     )
 
 

@@ -34,6 +34,7 @@ from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import TaskRecord
 from caraway_serving import spans
 from caraway_serving.spans import Span
+from tests.kit.dataset_sources import GivenSources
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.job_schedulers import GatedDispatch
@@ -111,7 +112,7 @@ class Kept:
                 lambda: datetime.now(UTC),
             ),
             lambda *_: None,
-            lambda _name: pa.schema([("id", pa.int64())]),
+            GivenSources(pa.schema([("id", pa.int64())])),
             counting=self.counting,
         )
 

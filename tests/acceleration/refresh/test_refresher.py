@@ -30,6 +30,7 @@ from caraway_scheduler.coordination.claims import CLAIM_TTL_S
 from caraway_scheduler.coordination.schedule import Timetable
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.clocks import Clock
+from tests.kit.dataset_sources import GivenSources
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.job_schedulers import GatedDispatch, MortalStore
@@ -135,7 +136,7 @@ class Site:
             show,
             clock,
         )
-        refresher = Refresher(plan, current, tell, lambda _name: SCHEMA, clock=clock)
+        refresher = Refresher(plan, current, tell, GivenSources(SCHEMA), clock=clock)
         working = asyncio.create_task(refresher.run())
         following = asyncio.create_task(_follow(VersionStore(store, scheduler), refresher))
         for task in (working, following):
