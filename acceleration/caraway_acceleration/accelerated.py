@@ -280,13 +280,7 @@ class Accelerated:
             return
         claim = self.current.claim(_FOLLOWING)
         self.following = Following(
-            self.plan.name,
-            source,
-            self._ingest,
-            claim.take,
-            self._report,
-            release=claim.release,
-            clock=self.current.clock,
+            self.plan.name, source, self._ingest, claim, self._report, clock=self.current.clock
         )
         self._spawn(self.following.run, "follow a source")
 

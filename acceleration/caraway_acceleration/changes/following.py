@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from caraway_acceleration.changes.catching_up import SourceProgress
 from caraway_acceleration.changes.ingesting import Ingest, SourcePositions
@@ -26,10 +27,6 @@ from caraway_core.protocols.change_sources import ChangeSource, PositionLostErro
 logger = logging.getLogger(__name__)
 Tell = Callable[[CarawayError | None], None]
 """Called with the reason when changes stop arriving, and with None when they arrive again."""
-IsMine = Callable[[], Awaitable[bool]]
-"""Acquires or renews the claim to follow the dataset; returns False if another scheduler has it."""
-Release = Callable[[], Awaitable[None]]
-"""Releases the claim at the end, so that a successor need not wait for it to expire."""
 Sleep = Callable[[float], Awaitable[None]]
 JOINED_ROWS = 50_000
 """Batches of a load are joined up to this size, because each version has a cost for readers."""
@@ -37,10 +34,30 @@ JOINED_ROWS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The interval of claim renewals, and the time limit for applying a batch, in seconds."""
+    """The interval of claim renewals, and the time limit for applying a batch, in seconds.
+
+    `chance` spreads the waits between attempts.
+    """
 
     claim_every_s: float = 5.0
     apply_s: float = 60.0
+    sleep: Sleep = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+class FollowingClaim(Protocol):
+    """The right to follow a dataset, which one scheduler has."""
+
+    async def take(self) -> bool:
+        """Acquire or renew the claim; return False if another scheduler has it."""
+        ...
+
+    async def release(self) -> None:
+        """Give the claim up, so that a successor need not wait for it to expire."""
+        ...
+
+
+_TIMING = Timing()
 
 
 class Following:
@@ -51,24 +68,18 @@ class Following:
         name: TableName,
         source: ChangeSource,
         ingest: Ingest,
-        is_mine: IsMine,
+        claim: FollowingClaim,
         tell: Tell,
-        timing: Timing | None = None,
-        *,
-        release: Release | None = None,
-        sleep: Sleep = asyncio.sleep,
-        chance: Callable[[], float] = random.random,
+        timing: Timing = _TIMING,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._name = name
         self._source = source
         self._ingest = ingest
-        self._is_mine = is_mine
+        self._claim = claim
         self._tell = tell
-        self._release = release
-        self._timing = timing or Timing()
-        self._sleep = sleep
-        self._again = Backoff(DELAYS, chance)
+        self._timing = timing
+        self._again = Backoff(DELAYS, timing.chance)
         self._lost: str | None = None
         self._progress = SourceProgress(clock)
         self.is_whole = False
@@ -87,19 +98,18 @@ class Following:
                 if error is not None:
                     self._progress.lose()
                     self._tell(error)
-                    await self._sleep(self._again.failed())
+                    await self._timing.sleep(self._again.failed())
         finally:
             await self._source.aclose()
-            if self._release is not None:
-                with suppress(CarawayError):
-                    await self._release()
+            with suppress(CarawayError):
+                await self._claim.release()
 
     async def _attempt(self) -> CarawayError | None:
         """Follow the source while the claim is held; return the failure that ended it."""
         try:
-            while not await self._is_mine():
+            while not await self._claim.take():
                 self._progress.forget()
-                await self._sleep(self._timing.claim_every_s)
+                await self._timing.sleep(self._timing.claim_every_s)
             self._progress.begin()
             await self._follow(await self._ingest.position(self._name))
             return None
@@ -206,8 +216,8 @@ class Following:
 
     async def _hold(self) -> None:
         """Return once another scheduler holds the claim."""
-        while await self._is_mine():
-            await self._sleep(self._timing.claim_every_s)
+        while await self._claim.take():
+            await self._timing.sleep(self._timing.claim_every_s)
 
 
 def _joined(parts: Sequence[SourceBatch]) -> SourceBatch:

@@ -44,7 +44,8 @@ from caraway_scheduler.jobs.owners import JobOwner
 from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
-from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.queries.recording import StatementRecords
+from caraway_scheduler.queries.service import QueryService, StatementLimits
 from caraway_serving.tallies import ApiTallies
 
 _QUERIES_PER_CORE = 4
@@ -279,9 +280,7 @@ def _queries(
         lambda: (catalog.state, catalog.writable),
         Admission(running or None, query.max_queued_queries, query.queue_timeout_s),
         cache,
-        history,
-        tallies,
-        query.timeout_s or None,
+        StatementRecords(history, tallies),
+        StatementLimits(query.timeout_s or None, query.max_sql_size_bytes),
         dispatch,
-        query.max_sql_size_bytes,
     )

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
@@ -15,7 +15,6 @@ from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.statements import Statement
 from caraway_core.statements.questions import ParameterQuestion, SqlQuestion
-from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries import active, texts, time_limits
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
@@ -26,7 +25,6 @@ from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.time_limits import TimeLimits
 from caraway_serving import spans
 from caraway_serving.access import Principal
-from caraway_serving.tallies import ApiTallies
 
 _Result = TypeVar("_Result")
 _LONGEST_LOGGED = 1_000
@@ -56,6 +54,14 @@ class FreshReads(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StatementLimits:
+    """How long a statement may run, without a limit if None, and how long its text may be."""
+
+    timeout_s: float | None = None
+    most_sql_bytes: int = texts.MOST_BYTES
+
+
 class QueryService:
     """Runs statements; each process has one."""
 
@@ -65,11 +71,9 @@ class QueryService:
         catalog: CatalogView,
         admission: Admission,
         cache: ResultsCache | None,
-        history: TaskHistory,
-        tallies: ApiTallies,
-        timeout_s: float | None,
+        records: StatementRecords,
+        limits: StatementLimits,
         newest: FreshReads | None = None,
-        most_sql_bytes: int = texts.MOST_BYTES,
     ) -> None:
         self.active = ActiveQueries()
         self.admission = admission
@@ -78,9 +82,9 @@ class QueryService:
         self.catalog = catalog
         self._dispatch = dispatch
         self._newest = newest
-        self._most_sql_bytes = most_sql_bytes
-        self._records = StatementRecords(history, tallies)
-        self._timeouts = TimeLimits(timeout_s)
+        self._most_sql_bytes = limits.most_sql_bytes
+        self._records = records
+        self._timeouts = TimeLimits(limits.timeout_s)
         self._own_running = admission.max_running
 
     def recall(self, request: QueryRequest) -> StatementAnswer | None:

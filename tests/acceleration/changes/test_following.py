@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_acceleration.changes import following
-from caraway_acceleration.changes.following import Following
+from caraway_acceleration.changes.following import Following, Timing
 from caraway_acceleration.changes.ingesting import ChangesRefusedError, SourcePositions
 from caraway_acceleration.refresh.backoff import DELAYS
 from caraway_core.changes import Changes, Op, log_schema
@@ -117,7 +117,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.dataset.gate.set()
 
-    async def claim(self) -> bool:
+    async def take(self) -> bool:
         self.asked += 1
         return self.is_mine
 
@@ -136,8 +136,8 @@ class Bench:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Following]:
         made = Following(
-            NAME, self.source, self.dataset, self.claim, self.tell, sleep=self.sleep,
-            chance=lambda: 0.0, release=self.release,
+            NAME, self.source, self.dataset, self, self.tell,
+            Timing(sleep=self.sleep, chance=lambda: 0.0),
         )  # fmt: skip
         task = asyncio.create_task(made.run())
         try:

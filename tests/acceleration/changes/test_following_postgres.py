@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from caraway_acceleration.changes.following import Following
+from caraway_acceleration.changes.following import Following, Timing
 from caraway_acceleration.changes.ingesting import SourcePositions
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError, DatasetError
@@ -63,13 +63,20 @@ class Dataset:
         return changes.received
 
 
+class HeldClaim:
+    """A claim that nobody else wants."""
+
+    async def take(self) -> bool:
+        return True
+
+    async def release(self) -> None:
+        return
+
+
 @asynccontextmanager
 async def following(server: Server, dataset: Dataset) -> AsyncIterator[list[str]]:
     """Follow without delays between attempts; yields the reported errors."""
     told: list[str] = []
-
-    async def is_mine() -> bool:
-        return True
 
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(0.01 if seconds != 5.0 else seconds)
@@ -79,7 +86,9 @@ async def following(server: Server, dataset: Dataset) -> AsyncIterator[list[str]
 
     request = ChangeRequest(NAME, "postgres", "accounts", server.params)
     source = PostgresChanges(request, StreamLimits(batch_rows=50))
-    task = asyncio.create_task(Following(NAME, source, dataset, is_mine, tell, sleep=sleep).run())
+    task = asyncio.create_task(
+        Following(NAME, source, dataset, HeldClaim(), tell, Timing(sleep=sleep)).run()
+    )
     try:
         yield told
     finally:

@@ -30,7 +30,8 @@ from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import ResultsCache
-from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.queries.recording import StatementRecords
+from caraway_scheduler.queries.service import QueryService, StatementLimits
 from caraway_serving.access import Keyring
 from caraway_serving.tallies import ApiTallies
 from caraway_serving.tls import ServerTls
@@ -103,9 +104,8 @@ async def serving(
         lambda: (CatalogVersion(1), names),
         Admission(max_running, 100, 5),
         cache,
-        history,
-        tallies,
-        timeout_s,
+        StatementRecords(history, tallies),
+        StatementLimits(timeout_s),
     )
     # Flight asks little of accelerated datasets and the manifest, and of jobs only the service.
     unused: Any = None

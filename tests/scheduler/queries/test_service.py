@@ -23,8 +23,9 @@ from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.recording import StatementRecords
 from caraway_scheduler.queries.requests import QueryRequest
-from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.queries.service import QueryService, StatementLimits
 from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.tallies import ApiTallies
@@ -116,9 +117,8 @@ class Site:
             lambda: (self.version, frozenset({T})),
             Admission(slots, 1, 5),
             ResultsCache(CacheSettings(max_size_bytes=1 << 20, ttl_s=60), lambda: 0.0),
-            self.history,
-            self.tallies,
-            timeout_s,
+            StatementRecords(self.history, self.tallies),
+            StatementLimits(timeout_s),
             newest,
         )
 
