@@ -18,7 +18,6 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from tests.kit.clusters import TINY
 from tests.kit.faults import HauntedFleet
@@ -53,16 +52,15 @@ async def clustered(
     fleet = HauntedFleet([ExecutorId(f"e{n}") for n in range(1, executors + 1)], settings)
     store = SqliteStateStore(state or folder / "cluster.db")
     membership = Membership(fleet, store, "here", build="test", every_s=0.05, install_wait_s=5)
-    tallies, origin = DispatchTallies(), "here"
     engine, owner = SchedulerEngine(LocalExecutor(settings)), MemoryOwner(store)
     dispatch = ClusterDispatch(
-        fleet, membership, engine, origin, tallies, owner, policy, OwnFiles(folder / "cache")
+        fleet, membership, engine, "here", owner, policy, OwnFiles(folder / "cache")
     )
     backend = Backend(
         dispatch,
         is_scheduler=True,
-        tallies=tallies,
-        report_failures=lambda report: setattr(membership, "on_failed", report),
+        tallies=dispatch.tallies,
+        report_failures=membership.report_failures,
         scheduler_id="here",
         state=store,
         is_shared=state is not None,

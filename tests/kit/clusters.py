@@ -68,14 +68,12 @@ async def in_process_cluster(
     fleet = HauntedFleet(ids, settings)
     store = SqliteStateStore(folder / "state.db")
     membership = Membership(fleet, store, "here", build="test", every_s=0.05)
-    tallies = DispatchTallies()
     engine = WalledEngine(settings)
     dispatch = ClusterDispatch(
         fleet,
         membership,
         engine,
         "here",
-        tallies,
         MemoryOwner(store),
         policy,
         OwnFiles(folder / "cache"),
@@ -84,7 +82,7 @@ async def in_process_cluster(
     try:
         assert not await dispatch.install(snapshot(tables))
         assert await membership.wait_ready(executors, 60)
-        yield InProcessCluster(dispatch, fleet, membership, tallies, engine.inner)
+        yield InProcessCluster(dispatch, fleet, membership, dispatch.tallies, engine.inner)
     finally:
         calling.cancel()
         await asyncio.wait([calling])

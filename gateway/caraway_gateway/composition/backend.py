@@ -19,7 +19,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_gateway.services import Operating
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 _MEMORY_SHARE = "70%"

@@ -26,7 +26,6 @@ from caraway_scheduler.dispatch.fleets.joining import RayDriver
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.registrations import others_are_registered, stored_channels
 
@@ -60,14 +59,12 @@ async def join(
     )
     membership = Membership(fleet, store, scheduler_id)
     local = registry.ENGINES.load("planner")(engine, engines)
-    tallies = DispatchTallies()
     dispatch = ClusterDispatch(
         fleet,
         membership,
         local,
         # A process counts the versions of its catalog from 1: after a restart it is another one.
         f"{scheduler_id}/{uuid.uuid4().hex[:8]}",
-        tallies,
         MemoryOwner(store),
         policy,
         OwnFiles(data.cache),
@@ -79,10 +76,10 @@ async def join(
         dispatch,
         is_scheduler=True,
         keepers=(membership.run, dispatch.warmer.run, presence.run),
-        tallies=tallies,
+        tallies=dispatch.tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,
-        report_failures=lambda report: setattr(membership, "on_failed", report),
+        report_failures=membership.report_failures,
         scheduler_id=scheduler_id,
         state=store,
         is_shared=options.state is not None,

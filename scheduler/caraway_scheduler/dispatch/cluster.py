@@ -53,7 +53,8 @@ from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.single.whole import WholeRunner
 from caraway_scheduler.dispatch.stages.staging import StagedRunner
 from caraway_scheduler.dispatch.tasks.quarantine import Quarantine
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
 from caraway_scheduler.membership import Membership
@@ -76,7 +77,6 @@ class ClusterDispatch:
         membership: Membership,
         local: LocalEngine,
         origin: str,
-        tallies: DispatchTallies,
         owner: MemoryOwner,
         policy: Policy,
         own_files: OwnFiles,
@@ -86,7 +86,7 @@ class ClusterDispatch:
         self._membership = membership
         self._local = local
         self._origin = origin
-        self._tallies = tallies
+        self.tallies = DispatchTallies()
         self._own_files = own_files
         self._logs = KnownLogs()
         self._pins = Pins()
@@ -100,33 +100,19 @@ class ClusterDispatch:
         self._tasks = Tasks()
         self._asking = PlannerClient(local, membership, policy)
         self.quarantine = Quarantine(membership.ends)
-        membership.on_change = self.quarantine.look
+        membership.hooks.on_change = self.quarantine.look
         self._loader = Loader(fleet, membership, origin, policy)
-        self._whole = WholeRunner(
-            fleet,
-            membership,
-            origin,
-            tallies,
-            owner,
-            lambda ran: self._on_ran(ran),
-            self.quarantine.lost,
+        reports = WorkReports(
+            self.tallies, lambda ran: self._on_ran(ran), membership.lost, self.quarantine.lost
         )
-        self._staged = StagedRunner(
-            fleet,
-            membership,
-            local.run,
-            origin,
-            tallies,
-            self._asking,
-            lambda ran: self._on_ran(ran),
-            self.quarantine.lost,
-        )
+        self._whole = WholeRunner(fleet, membership, origin, reports, owner)
+        self._staged = StagedRunner(fleet, membership, local.run, origin, reports, self._asking)
         self._diagnoses = Diagnoses(local, self._whole, self._staged, self._asking)
         self._lookups = LookupRunner(membership, self._whole)
         self._indexed = IndexedRunner(membership, self._whole, policy)
         self.warmer = Warmer(self._loader, self._indexed.building, membership, self._accelerated)
-        membership.prepare = self.warmer.prepare
-        membership.pinned = self._pinned
+        membership.hooks.prepare = self.warmer.prepare
+        membership.hooks.pinned = self._pinned
 
     def record_work(self, record: Callable[[FinishedTask], None]) -> None:
         """Call `record` for each piece of work that an executor completed."""
@@ -315,7 +301,7 @@ class ClusterDispatch:
             decision = answer.decision
             if not isinstance(decision, LookedUp):
                 if isinstance(decision, Staged):
-                    self._tallies.planned((time.perf_counter() - started) * 1000)
+                    self.tallies.planned((time.perf_counter() - started) * 1000)
                 return await self._begun(query_id, statement, snapshot, answer)
             narrowed = following.narrowed(statement, {decision.table}, snapshot.tables)
             found = await self._lookups.run_lookup(query_id, narrowed, decision.owner)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_serving import spans
 

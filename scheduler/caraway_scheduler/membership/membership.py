@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 
 from caraway_core.errors import ExecutorLostError
-from caraway_core.ids import CatalogVersion, ExecutorId, TableName
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_core.protocols.fleet import Fleet, Pinned, TableCatalog
+from caraway_core.protocols.fleet import Fleet, TableCatalog
 from caraway_core.protocols.state import StateStore
 from caraway_core.settings import Address
 from caraway_core.suspects import End
@@ -17,7 +17,7 @@ from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.drains import Drains
 from caraway_scheduler.membership.members import Member
 from caraway_scheduler.membership.registrations import Registrations
-from caraway_scheduler.membership.roll_call import EVERY_S, Prepare, RollCall
+from caraway_scheduler.membership.roll_call import EVERY_S, OnFailed, RollCall, RollHooks
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +25,7 @@ INSTALL_WAIT_S = 15.0
 
 
 class Membership:
-    """The executors of the cluster: sends heartbeats, installs catalogs and tracks states.
-
-    `on_change` is called when an executor joins, leaves, or becomes able to work.
-    """
+    """The executors of the cluster: sends heartbeats, installs catalogs and tracks states."""
 
     def __init__(
         self,
@@ -42,29 +39,13 @@ class Membership:
         install_wait_s: float = INSTALL_WAIT_S,
     ) -> None:
         build = build or metadata.version("caraway")
-        self.on_change: Callable[[], None] = lambda: None
-        self.on_failed: Callable[[CatalogVersion, Mapping[TableName, str]], None] = _ignore
-        """Called with tables that failed on an executor after their catalog was served."""
-        self.pinned: Callable[[], Pinned | None] = lambda: None
-        """Returns the catalogs that executors must keep."""
+        self.hooks = RollHooks()
         # Cached because every statement calls `ready`; a roll is immutable, so identity suffices.
         self._ready: tuple[state.Roll | None, tuple[Member, ...]] = None, ()
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
-        self.prepare: Prepare = _nothing
-        """Prepares an executor before it receives work, besides its catalog; it may take long."""
-        self._changed = asyncio.Event()
-        self._call = RollCall(
-            fleet,
-            build,
-            clock,
-            self._tell,
-            every_s,
-            lambda executor_id: self.prepare(executor_id),
-            lambda version, failures: self.on_failed(version, failures),
-            lambda: self.pinned(),
-        )
+        self._call = RollCall(fleet, build, clock, self.hooks, every_s)
         self._registrations = Registrations(store, scheduler_id, build, clock)
         self._drains = Drains(store, clock)
 
@@ -82,12 +63,12 @@ class Membership:
 
     async def wait_changed(self) -> None:
         """Wait until an executor joins, leaves or changes its state."""
-        await self._changed.wait()
-        self._changed.clear()
+        await self._call.changed.wait()
+        self._call.changed.clear()
 
-    def _tell(self) -> None:
-        self._changed.set()
-        self.on_change()
+    def report_failures(self, report: OnFailed) -> None:
+        """Call `report` with tables that failed on an executor after their catalog was served."""
+        self.hooks.on_failed = report
 
     async def install(
         self, catalog: TableCatalog, known_failures: frozenset[TableName] = frozenset()
@@ -237,11 +218,3 @@ class Membership:
         except TimeoutError:
             pass
         return holds()
-
-
-def _ignore(_version: CatalogVersion, _failures: Mapping[TableName, str]) -> None:
-    """Do nothing: the default for `on_failed`."""
-
-
-async def _nothing(_executor_id: ExecutorId) -> None:
-    """Do nothing: the default for `prepare`."""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
 from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutorLostError
@@ -29,6 +30,26 @@ Prepare = Callable[[ExecutorId], Awaitable[None]]
 OnFailed = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 
+async def _prepare_nothing(_executor_id: ExecutorId) -> None:
+    """Do nothing: the default for `prepare`."""
+
+
+@dataclass(slots=True)
+class RollHooks:
+    """What a roll call asks of others; they set it before the first heartbeat.
+
+    `on_change` is called when an executor joins, leaves, or becomes able to work, and `on_failed`
+    with tables that failed on an executor after their catalog was served. `prepare` prepares an
+    executor before it receives work, besides its catalog; it may take long. `pinned` returns the
+    catalogs that executors must keep.
+    """
+
+    on_change: Callable[[], None] = lambda: None
+    on_failed: OnFailed = lambda _version, _failures: None
+    prepare: Prepare = _prepare_nothing
+    pinned: Callable[[], Pinned | None] = lambda: None
+
+
 class RollCall:
     """Keeps the roll of executors; each step runs as a task of its own.
 
@@ -40,23 +61,19 @@ class RollCall:
         fleet: Fleet,
         build: str,
         clock: Callable[[], float],
-        on_change: Callable[[], None],
+        hooks: RollHooks,
         every_s: float = EVERY_S,
-        prepare: Prepare | None = None,
-        on_failed: OnFailed | None = None,
-        pinned: Callable[[], Pinned | None] = lambda: None,
     ) -> None:
         self.roll = Roll(build)
         self.turned = asyncio.Event()
         """Set after every event."""
+        self.changed = asyncio.Event()
+        """Set when an executor joins, leaves or changes its state."""
         self.catalog: TableCatalog | None = None
         self._fleet = fleet
         self._clock = clock
-        self._on_change = on_change
+        self._hooks = hooks
         self._every_s = every_s
-        self._prepare = prepare
-        self._on_failed = on_failed
-        self._pinned = pinned
         self._tasks: asyncio.TaskGroup | None = None
         self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
         self._is_deaf = False
@@ -83,8 +100,9 @@ class RollCall:
         self.turned.set()
         if _view(before) != _view(self.roll):
             _log_changes(before, self.roll)
+            self.changed.set()
             try:
-                self._on_change()
+                self._hooks.on_change()
             except Exception:
                 # A defect in a listener must not end the heartbeats.
                 logger.exception("listener failed on a change of executors")
@@ -94,7 +112,7 @@ class RollCall:
             # The fleet has a limit of its own; this one protects against a fleet without.
             async with asyncio.timeout(2 * ANSWER_S):
                 origin = self.catalog.origin if self.catalog else ""
-                answers = await self._fleet.describe(origin, self._pinned())
+                answers = await self._fleet.describe(origin, self._hooks.pinned())
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
@@ -122,8 +140,8 @@ class RollCall:
                 self._fleet.lost(executor_id)
             case events.Forget(executor_id):
                 self._steps.pop(executor_id, None)
-            case events.ReportFailedTables(version, failures) if self._on_failed is not None:
-                self._on_failed(version, failures)
+            case events.ReportFailedTables(version, failures):
+                self._hooks.on_failed(version, failures)
 
     async def _take(self, take: Take) -> None:
         limit_s = _LIMITS_S[take.step]
@@ -175,14 +193,12 @@ class RollCall:
         If no other executor can work, skip this: statements then load what they read.
         """
         roll = self.roll
-        if self._prepare is None or not any(
-            state.may_work(roll, record) for record in roll.records.values()
-        ):
+        if not any(state.may_work(roll, record) for record in roll.records.values()):
             return
         began, extra = self._clock(), {"executor_id": executor_id}
         try:
             async with asyncio.timeout(PREPARE_S):
-                await self._prepare(executor_id)
+                await self._hooks.prepare(executor_id)
         except TimeoutError:
             logger.warning(TOO_LATE, extra={**extra, "after_s": PREPARE_S})
         else:

@@ -241,7 +241,7 @@ async def test_failing_fleet_is_logged_once_and_called_again(
 async def test_changes_are_reported(tmp_path: Path) -> None:
     async with cluster(tmp_path, "a") as running:
         told: list[dict[str, str]] = []
-        running.membership.on_change = lambda: told.append(running.states)
+        running.membership.hooks.on_change = lambda: told.append(running.states)
         await running.rounds(5)
         assert told == [], "a heartbeat changes nothing"
         running.membership.lost(ExecutorId("a"), "x")
@@ -254,12 +254,12 @@ async def test_heartbeats_survive_a_failing_listener(tmp_path: Path) -> None:
         def fail() -> None:
             raise RuntimeError("a defect")
 
-        running.membership.on_change = fail
+        running.membership.hooks.on_change = fail
         running.fleet["a"].change(is_draining=True)
         await running.until(lambda: running.states["a"] == "draining")
         running.fleet["a"].restart()
         await running.until(lambda: running.states["a"] != "draining")
-        running.membership.on_change = lambda: None
+        running.membership.hooks.on_change = lambda: None
         assert await running.membership.wait_ready(1, WAIT_S)
 
 

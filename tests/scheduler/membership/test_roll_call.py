@@ -9,7 +9,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_scheduler.membership import state
 from caraway_scheduler.membership.events import CatalogServed, CatalogWanted
-from caraway_scheduler.membership.roll_call import PREPARE_S, RollCall
+from caraway_scheduler.membership.roll_call import PREPARE_S, RollCall, RollHooks
 from tests.kit.fleets import FakeFleet
 from tests.kit.interleaving import SteppedLoop, run
 
@@ -35,11 +35,15 @@ class Site:
             self.fleet,
             "1.0",
             loop.time,
-            self._changed,
-            prepare=prepare,
-            on_failed=lambda version, failures: self.failed.append((version, failures)),
+            self._hooks(prepare),
         )
         self.task = asyncio.create_task(self.call.run())
+
+    def _hooks(self, prepare: Callable[[ExecutorId], Awaitable[None]] | None) -> RollHooks:
+        hooks = RollHooks(self._changed, lambda *failed: self.failed.append(failed))
+        if prepare is not None:
+            hooks.prepare = prepare
+        return hooks
 
     def _changed(self) -> None:
         self.changes += 1

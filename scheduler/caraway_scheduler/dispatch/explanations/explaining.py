@@ -9,7 +9,7 @@ from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.work import SourceQuery
 from caraway_engine.routing import Described
 from caraway_engine.stages import ExchangeRead, ReadMode, Stage
-from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 
 _MODES = {
     ReadMode.ALL: "all rows",

@@ -23,10 +23,9 @@ from caraway_engine.rows import plain
 from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tasks.merging import MergedStream
 from caraway_scheduler.dispatch.tasks.placing import none_ready
-from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord, StoredTotal
-from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 
 _Ended = Callable[[int, int], None]
@@ -40,18 +39,14 @@ class WholeRunner:
         fleet: Fleet,
         membership: Membership,
         origin: str,
-        tallies: DispatchTallies,
+        reports: WorkReports,
         owner: MemoryOwner,
-        on_ran: Callable[[FinishedTask], None],
-        on_loss: OnLoss,
     ) -> None:
         self._fleet = fleet
         self._membership = membership
         self._origin = origin
-        self._tallies = tallies
+        self._reports = reports
         self._owner = owner
-        self._on_ran = on_ran
-        self._on_loss = on_loss
         self._under_way: Counter[ExecutorId] = Counter()
 
     async def anywhere(
@@ -80,7 +75,7 @@ class WholeRunner:
         try:
             return await self.at(executor_id, query_id, statement)
         except ExecutorLostError as exc:
-            self._membership.lost(exc.executor_id, exc.cause)
+            self._reports.on_lost(exc.executor_id, exc.cause)
             wrote = "; it may or may not have written" if written else ""
             raise ExecutionError(
                 f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
@@ -99,7 +94,7 @@ class WholeRunner:
             try:
                 return await self.at(executor_id, query_id, next_try())
             except ExecutorLostError as exc:
-                self._membership.lost(exc.executor_id, exc.cause)
+                self._reports.on_lost(exc.executor_id, exc.cause)
                 last = exc
                 if written is not None:
                     break
@@ -134,7 +129,7 @@ class WholeRunner:
             stream.schema,
             stream.reads_only_catalog,
             ended,
-            on_lost=self._membership.lost,
+            on_lost=self._reports.on_lost,
         )
         merged.written = stream.written
         if statement.store is not None:
@@ -166,15 +161,15 @@ class WholeRunner:
     def _begun(self, executor_id: ExecutorId, query_id: QueryId) -> _Ended:
         """Count a statement as under way; the result is called once, with its rows and bytes."""
         self._under_way[executor_id] += 1
-        self._tallies.assigned(executor_id)
+        self._reports.tallies.assigned(executor_id)
         started = time.perf_counter()
 
         def ended(rows: int, size_bytes: int) -> None:
             self._under_way[executor_id] -= 1
             elapsed_ms = (time.perf_counter() - started) * 1000
-            self._on_ran(
-                FinishedTask(query_id, "whole", "the whole statement", 0, executor_id, rows,
-                    size_bytes, elapsed_ms, time.time_ns())
+            self._reports.on_ran(
+                FinishedTask(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
+                    elapsed_ms, time.time_ns())
             )  # fmt: skip
 
         return ended
@@ -187,7 +182,7 @@ class WholeRunner:
         except BaseException as exc:
             ended(0, 0)
             if isinstance(exc, ExecutorLostError):
-                await self._on_loss(query_id, executor_id)
+                await self._reports.on_loss(query_id, executor_id)
             raise
 
     def _ready(self) -> list[ExecutorId]:

@@ -15,11 +15,11 @@ from caraway_core.errors import (
     OverloadedError,
     QueryCancelledError,
 )
-from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.offers import OfferedPart, OfferOutcome
-from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
+from caraway_scheduler.dispatch.tasks.reports import WorkReports
 
 logger = logging.getLogger(__name__)
 _STOPPED = "the statement was stopped: it was cancelled, or its time was over"
@@ -77,8 +77,7 @@ class OfferedStream:
         parts: Sequence[OfferedPart],
         is_ordered: bool,
         fleet: Fleet,
-        on_lost: Callable[[ExecutorId, str], None],
-        on_loss: OnLoss,
+        reports: WorkReports,
         on_close: Callable[[int, int], None],
     ) -> None:
         self.schema = schema
@@ -89,8 +88,7 @@ class OfferedStream:
         """How many parts were read to their end."""
         self._query_id = query_id
         self._fleet = fleet
-        self._on_lost = on_lost
-        self._on_loss = on_loss
+        self._reports = reports
         self._on_close: Callable[[int, int], None] | None = on_close
         self._size_bytes = 0
         self.traits = StreamTraits()
@@ -135,12 +133,12 @@ class OfferedStream:
             await asyncio.gather(*watched)
             return
         except ExecutorLostError as exc:
-            self._on_lost(exc.executor_id, exc.cause)
+            self._reports.on_lost(exc.executor_id, exc.cause)
             error = AnswerCutError(
                 f"the answer was cut short because {exc.message}; run the query again"
             )
             await self._withdraw(error)
-            await self._on_loss(self._query_id, exc.executor_id)
+            await self._reports.on_loss(self._query_id, exc.executor_id)
             raise error from exc
         except CarawayError as exc:
             error = exc

@@ -7,7 +7,7 @@ from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import StageProgress, StageWork
 from caraway_engine.stages import Stage
 from caraway_scheduler.dispatch.stages.driving import Drive
-from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 
 
 class Made(Protocol):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,7 +22,7 @@ from caraway_scheduler.dispatch.stages.driving import Drive
 from caraway_scheduler.dispatch.stages.offering import OfferedStream
 from caraway_scheduler.dispatch.tasks.merging import MergedStream
 from caraway_scheduler.dispatch.tasks.placing import Slots
-from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.running import (
     READY_WAIT_S,
     FinishedTask,
@@ -31,7 +31,6 @@ from caraway_scheduler.dispatch.tasks.running import (
     StageRunner,
 )
 from caraway_scheduler.dispatch.tasks.storing import StoredTotal
-from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 
 _STREAMS_PER_SLOT = 2
@@ -64,19 +63,15 @@ class StagedRunner:
         membership: Membership,
         here: Here,
         origin: str,
-        tallies: DispatchTallies,
+        reports: WorkReports,
         asking: PlannerClient,
-        on_ran: Callable[[FinishedTask], None],
-        on_loss: OnLoss,
     ) -> None:
         self._fleet = fleet
         self._membership = membership
         self._here = here
         self._origin = origin
-        self._tallies = tallies
+        self._reports = reports
         self._asking = asking
-        self._on_ran = on_ran
-        self._on_loss = on_loss
         self._under_way: dict[QueryId, _UnderWay] = {}
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
@@ -130,12 +125,9 @@ class StagedRunner:
             query,
             self._fleet,
             slots,
-            self._membership.lost,
-            self._tallies,
-            self._on_ran,
+            self._reports,
             self._here,
             partial(self._membership.wait_ready, 1, READY_WAIT_S),
-            self._on_loss,
         )
         drive = Drive(partial(self._asking.advance, answer.plan), staged.graph, runner)
         under_way = self._under_way[query_id] = _UnderWay(drive, runner)
@@ -156,7 +148,7 @@ class StagedRunner:
             self._close(query_id, drive, runner)
             elapsed_ms = (time.perf_counter() - answering) * 1000
             where = None if runner.is_answered_here else slots.executor(0)
-            self._on_ran(
+            self._reports.on_ran(
                 FinishedTask(query_id, root.name, root.note, 0, where, rows, size_bytes,
                     elapsed_ms, time.time_ns())
             )  # fmt: skip
@@ -168,8 +160,7 @@ class StagedRunner:
                 parts,
                 len(parts) == 1,
                 self._fleet,
-                self._membership.lost,
-                self._on_loss,
+                self._reports,
                 close,
             )
             return Running(offered, drive, runner)
@@ -180,7 +171,7 @@ class StagedRunner:
             staged.reads_only_catalog and not statement.logs,
             close,
             openers[at_once:],
-            self._membership.lost,
+            self._reports.on_lost,
         )
         if order:
             stream.measure = StoredTotal(order.most_bytes).add

@@ -37,9 +37,8 @@ from caraway_core.statements import GivenRows
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.tasks.placing import Slots
-from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord
-from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
@@ -74,22 +73,6 @@ class StagedQuery:
         return tuple(each for each in self.found if each.name.rpartition(".")[0].encode() in plan)
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedTask:
-    """A completed piece of work on an executor."""
-
-    query_id: QueryId
-    stage: str
-    note: str
-    number: int
-    executor_id: ExecutorId | None
-    """None means the scheduler itself."""
-    rows: int
-    size_bytes: int
-    elapsed_ms: float
-    ended_ns: int
-
-
 class StageRunner:
     """Runs the tasks of stages, keeps their outputs, and reruns tasks whose output was lost.
 
@@ -101,23 +84,17 @@ class StageRunner:
         query: StagedQuery,
         fleet: Fleet,
         slots: Slots,
-        on_lost: Callable[[ExecutorId, str], None],
-        tallies: DispatchTallies,
-        on_ran: Callable[[FinishedTask], None],
+        reports: WorkReports,
         here: Here,
         wait_ready: Callable[[], Coroutine[Any, Any, bool]],
-        on_loss: OnLoss,
     ) -> None:
         self._wait_ready = wait_ready
-        self._on_loss = on_loss
+        self._reports = reports
         self._here = here
         self.is_answered_here = False
-        self._on_ran = on_ran
         self._query = query
         self._fleet = fleet
         self._slots = slots
-        self._on_lost = on_lost
-        self._tallies = tallies
         self._stages: dict[str, Stage] = {}
         self._tasks: dict[tuple[str, int], asyncio.Task[TaskOutcome]] = {}
         self.ran: list[FinishedTask] = []
@@ -129,7 +106,7 @@ class StageRunner:
         outcomes = await asyncio.gather(
             *(self._outcome(stage.name, number) for number in range(stage.count))
         )
-        self._tallies.stage_ended(stage.layout, (time.perf_counter() - started) * 1000)
+        self._reports.tallies.stage_ended(stage.layout, (time.perf_counter() - started) * 1000)
         parts = [part for outcome in outcomes for part in outcome.parts]
         return Measured(sum(part.rows for part in parts), sum(part.size_bytes for part in parts))
 
@@ -243,7 +220,7 @@ class StageRunner:
             time.time_ns(),
         )
         self.ran.append(ran)
-        self._on_ran(ran)
+        self._reports.on_ran(ran)
         return outcome
 
     async def _persistently(
@@ -256,12 +233,12 @@ class StageRunner:
         for attempt in range(1, ATTEMPTS + 1):
             inputs = await self._inputs(stage, number)
             executor_id = self._executor(stage, number, inputs)
-            self._tallies.assigned(executor_id)
+            self._reports.tallies.assigned(executor_id)
             try:
                 return await call(executor_id, self._task(stage, number), inputs)
             except ExecutorLostError as exc:
                 await self._lose(exc.executor_id, exc.cause)
-                await self._on_loss(self._query.query_id, exc.executor_id)
+                await self._reports.on_loss(self._query.query_id, exc.executor_id)
                 last: CarawayError = exc
             except ShuttingDownError as exc:
                 # The executor drains: its outputs stay, but new work goes elsewhere.
@@ -348,7 +325,7 @@ class StageRunner:
         return [part for outcome in made for part in outcome.parts]
 
     async def _lose(self, executor_id: ExecutorId, cause: str) -> None:
-        self._on_lost(executor_id, cause)
+        self._reports.on_lost(executor_id, cause)
         try:
             self._slots.lose(executor_id)
         except OverloadedError:

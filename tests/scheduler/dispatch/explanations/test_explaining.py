@@ -15,7 +15,7 @@ from caraway_scheduler.dispatch.explanations.explaining import (
     RootCount,
     TextStream,
 )
-from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 from tests.kit.stream_double import StreamDouble
 
 SCHEMA = pa.schema({"n": pa.int64()})

@@ -120,7 +120,7 @@ async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
             await asyncio.Event().wait()
 
         monkeypatch.setattr(roll_call, "PREPARE_S", 0.05)
-        cluster.membership.prepare = hang
+        cluster.membership.hooks.prepare = hang
         await joined(cluster, ExecutorId("e4"), 4)
         assert roll_call.TOO_LATE in caplog.text
 
@@ -133,7 +133,7 @@ async def test_the_only_executor_receives_work_before_its_rows_are_loaded(tmp_pa
         async def hangs(_executor_id: ExecutorId) -> None:
             await never.wait()
 
-        cluster.membership.prepare = hangs
+        cluster.membership.hooks.prepare = hangs
         await cluster.fleet.lose(ExecutorId("e1"))
         cluster.membership.lost(ExecutorId("e1"), "it is gone")
         await joined(cluster, ExecutorId("e1"), 1)

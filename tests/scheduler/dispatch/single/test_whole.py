@@ -17,7 +17,8 @@ from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.dispatch.single.whole import WholeRunner
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from tests.kit.stream_double import StreamDouble
 
@@ -94,9 +95,8 @@ class Site:
         )
         fleet: Any = SimpleNamespace(execute=execute)
         owner: Any = SimpleNamespace(find=find)
-        self.runner = WholeRunner(
-            fleet, membership, "here", DispatchTallies(), owner, self.ran.append, on_loss
-        )
+        reports = WorkReports(DispatchTallies(), self.ran.append, is_lost, on_loss)
+        self.runner = WholeRunner(fleet, membership, "here", reports, owner)
 
 
 async def read(stream: Any) -> list[pa.RecordBatch]:

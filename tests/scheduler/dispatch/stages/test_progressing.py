@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import StageWork
 from caraway_scheduler.dispatch.stages import progressing
-from caraway_scheduler.dispatch.tasks.running import FinishedTask
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 from tests.kit.driving import Runner, driving, graph, stage, turns
 
 E1, E2 = map(ExecutorId, ("e1", "e2"))

@@ -19,12 +19,8 @@ from caraway_engine.stages.graph import Hashed
 from caraway_scheduler.dispatch.stages.driving import Drive
 from caraway_scheduler.dispatch.tasks import running
 from caraway_scheduler.dispatch.tasks.placing import Slots
-from caraway_scheduler.dispatch.tasks.running import (
-    ATTEMPTS,
-    FinishedTask,
-    StagedQuery,
-    StageRunner,
-)
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, StagedQuery, StageRunner
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 SCHEMA = pa.schema({"n": pa.int64()})
@@ -134,10 +130,8 @@ def runner(fleet: Fleet, *executor_ids: ExecutorId) -> StageRunner:
     any_fleet: Any = fleet
     query = StagedQuery(QueryId("q"), "here", VERSION, shares)
     slots = Slots(lambda: list(fleet.ready), executor_ids or (E1, E2, E3))
-    told: list[FinishedTask] = []
-    made = StageRunner(
-        query, any_fleet, slots, on_lost, DispatchTallies(), told.append, here, wait_ready, on_loss
-    )
+    reports = WorkReports(DispatchTallies(), list[FinishedTask]().append, on_lost, on_loss)
+    made = StageRunner(query, any_fleet, slots, reports, here, wait_ready)
     return made
 
 
