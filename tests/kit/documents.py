@@ -74,7 +74,8 @@ async def searched(
 def use(runtime: Running, model: WordEmbedder) -> None:
     """Have texts embedded by a model of the kit instead of the built-in one."""
     state = runtime.services.embeddings.states[MODEL]
-    state.is_ready(model)
+    state.loaded = model
+    state.is_ready()
     state.settled.set()
 
 

@@ -14,7 +14,6 @@ from caraway_assist.embeddings.hosted import HostedEmbedder, hosted
 from caraway_assist.embeddings.kept_answers import KeptAnswers, key_of
 from caraway_assist.embeddings.states import EmbedderState, EmbeddingTallies
 from caraway_assist.hosting.service import Hosting
-from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ModelError, NotFoundError
 from caraway_core.loading import registry
@@ -36,7 +35,6 @@ from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
 TASK = "text_embed"
-_AGAIN = Delays(2.0, 60.0, jitter=0.2)
 _THREADS = 8
 MOST_WAITING = 20_000
 """Texts that may wait for one model."""
@@ -149,7 +147,7 @@ class Embeddings:
             ModelError: it could not be loaded.
         """
         state = self.find(name)
-        if state.embedder is None and not state.declared.is_declared:
+        if state.loaded is None and not state.declared.is_declared:
             self._load(state)
             await state.settled.wait()
         return state.callable()
@@ -258,38 +256,22 @@ class Embeddings:
     def _load(self, state: EmbedderState) -> None:
         if (task := self._loading.get(state.name)) is not None and not task.done():
             return
+        if (spec := state.spec) is None:
+            state.settled.set()  # Only another manifest can help.
+            return
         state.settled.clear()
         self._loading[state.name] = self._tasks.spawn(
-            self._keep_loading(state), "load an embedding model", model=state.name
+            self._keep_loading(state, spec), "load an embedding model", model=state.name
         )
 
-    async def _keep_loading(self, state: EmbedderState) -> None:
-        again = Backoff(_AGAIN)
-        try:
-            while self.states.get(state.name) is state:
-                if await self._try(state) or not state.declared.is_declared:
-                    return
-                await asyncio.sleep(again.failed())
-        finally:
-            state.settled.set()
-
-    async def _try(self, state: EmbedderState) -> bool:
-        if state.spec is None:
-            return True  # Only another manifest can help.
-        try:
-            embedder = await self._made(state, state.spec)
-        except ModelError as exc:
-            if state.error is None or state.error.message != exc.message:
-                logger.warning("embedding model failed", extra={"model": state.name,
-                               "code": exc.code, "reason": exc.message})  # fmt: skip
-            state.has_failed(exc)
-            return False
-        finally:
-            state.settled.set()
-        state.is_ready(embedder)
-        logger.info("embedding model ready", extra={"model": state.name})
-        self.on_ready(state.name, embedder.identity)
-        return True
+    async def _keep_loading(self, state: EmbedderState, spec: EmbedderSpec) -> None:
+        is_loaded = await state.keep_loading(
+            lambda: self._made(state, spec),
+            lambda: self.states.get(state.name) is state,
+            again=state.declared.is_declared,
+        )
+        if is_loaded:
+            self.on_ready(state.name, state.callable().identity)
 
     async def _made(self, state: EmbedderState, spec: EmbedderSpec) -> Embedder:
         loop, resources = asyncio.get_running_loop(), state.declared.resources
@@ -349,7 +331,7 @@ def _state(declared: DeclaredEmbedder, secrets: SecretResolver) -> EmbedderState
         )
     except CarawayError as exc:
         error = ModelError(f"embedding model '{declared.name}': {exc.message}", "auth")
-        state = EmbedderState(declared, None, "error", error)
+        state = EmbedderState(declared, status="error", error=error)
         state.settled.set()
         return state
     return EmbedderState(declared, spec)

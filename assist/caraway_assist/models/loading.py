@@ -12,19 +12,19 @@ from caraway_ai.protocols import ChatModel, HasResponses
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 from caraway_assist.hosting.service import Hosting
+from caraway_assist.loaded import AGAIN
 from caraway_assist.models.hosted import HostedChatModel
 from caraway_assist.models.limits import LimitSettings, ModelLimits
 from caraway_assist.models.metering import CallMeter, MeteredModel, MeteredResponses
 from caraway_assist.models.states import LoadedModel, ModelState
 from caraway_assist.models.usage import UsageLimits
-from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.backoff import Backoff
 from caraway_core.errors import CarawayError, ModelError
 from caraway_core.loading import registry
 from caraway_core.manifest import Model, SecretResolver
 from caraway_core.manifest.models import ModelResources
 
 logger = logging.getLogger(__name__)
-_AGAIN = Delays(2.0, 60.0, jitter=0.2)
 _LAST_CALLS_S = 60.0
 
 
@@ -82,7 +82,7 @@ class ModelKeeper:
 
     async def run(self) -> None:
         """Load the model, and check it until cancelled."""
-        again = Backoff(_AGAIN)
+        again = Backoff(AGAIN)
         try:
             while True:
                 wait_s = await self._look(again)
@@ -114,9 +114,6 @@ class ModelKeeper:
             await loaded.chat.check()
             self._check_tools(state)
         except ModelError as exc:
-            if state.error is None or state.error.message != exc.message:
-                logger.warning("model failed", extra={"model": state.name, "code": exc.code,
-                               "reason": exc.message})  # fmt: skip
             state.has_failed(exc)
             return again.failed()
         except Exception:
@@ -127,7 +124,6 @@ class ModelKeeper:
         else:
             if state.status != "ready":
                 state.load_duration_ms = (time.perf_counter() - started) * 1000
-                logger.info("model ready", extra={"model": state.name})
             again.succeeded()
             state.is_ready()
             return loaded.check_period_s

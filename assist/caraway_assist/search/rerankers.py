@@ -5,13 +5,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from caraway_ai import judging
 from caraway_ai.protocols import ChatCompletion, ChatRequest
+from caraway_assist.loaded import Loaded
 from caraway_assist.search.tallies import RerankerTallies
-from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, InvalidQueryError, ModelAwayError, ModelError
 from caraway_core.loading import registry
@@ -20,37 +19,23 @@ from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL
 from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec, TextReranker
 
 logger = logging.getLogger(__name__)
-_AGAIN = Delays(2.0, 60.0, jitter=0.2)
 _THREADS = 4
 AskModel = Callable[[str, ChatRequest], Awaitable[ChatCompletion]]
 """Calls a model of `models` by name."""
-RerankerStatus = Literal["initializing", "ready", "error"]
 
 
 @dataclass(slots=True)
-class RerankerState:
+class RerankerState(Loaded[LoadedReranker]):
     """The state of a reranker. `spec` is None if one of its secrets is missing."""
 
+    KIND = "reranker"
     declared: DeclaredReranker
     spec: RerankerSpec | None
-    status: RerankerStatus = "initializing"
-    error: ModelError | None = None
-    loaded: LoadedReranker | None = None
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set after the first attempt to load it."""
 
-    def callable(self) -> LoadedReranker:
-        """Return the reranker, if it is loaded.
-
-        Raises:
-            ModelAwayError: it is loading.
-            ModelError: it could not be loaded.
-        """
-        if self.loaded is not None:
-            return self.loaded
-        if self.error is not None:
-            raise self.error
-        raise ModelAwayError(f"reranker '{self.declared.name}' is still loading; try again")
+    @property
+    def name(self) -> str:
+        """Its name in the manifest."""
+        return self.declared.name
 
 
 class RerankerModels:
@@ -77,9 +62,9 @@ class RerankerModels:
         new = [state for name, state in states.items() if self.states.get(name) is not state]
         self.states = states
         for state in gone:
-            self._tasks.spawn(self._closed(state), "retired reranker", reranker=state.declared.name)
+            self._tasks.spawn(self._closed(state), "retired reranker", reranker=state.name)
         for state in new:
-            self._tasks.spawn(self._load(state), "load a reranker", reranker=state.declared.name)
+            self._tasks.spawn(self._load(state), "load a reranker", reranker=state.name)
 
     async def wait_settled(self) -> None:
         """Wait until each reranker was tried once."""
@@ -139,48 +124,29 @@ class RerankerModels:
     ) -> Sequence[float]:
         ask, name = self.ask, state.declared.model
         if ask is None:
-            raise ModelAwayError(f"reranker '{state.declared.name}' is still loading; try again")
+            raise ModelAwayError(f"reranker '{state.name}' is still loading; try again")
         try:
             return await judging.scores(query, texts, lambda request: ask(name, request))
         except ModelAwayError:
             raise
         except ModelError as exc:
             raise ModelError(
-                f"reranker '{state.declared.name}', model '{name}': {exc.message}", exc.type
+                f"reranker '{state.name}', model '{name}': {exc.message}", exc.type
             ) from exc
 
     async def _load(self, state: RerankerState) -> None:
-        again = Backoff(_AGAIN)
-        try:
-            while self.states.get(state.declared.name) is state and not await self._try(state):  # noqa: ASYNC110 -- tries
-                await asyncio.sleep(again.failed())
-        finally:
-            state.settled.set()
-
-    async def _try(self, state: RerankerState) -> bool:
-        """Load a reranker; return whether there is nothing more to do."""
-        name = state.declared.name
-        if state.declared.provider == CHAT_MODEL or state.spec is None:
+        spec = state.spec
+        if state.declared.provider == CHAT_MODEL or spec is None:
             state.status = "ready" if state.error is None else "error"
-            return True
-        loop = asyncio.get_running_loop()
-        try:
-            loaded = await loop.run_in_executor(self._threads, _built, state.spec)
-        except ModelError as exc:
-            if state.error is None or state.error.message != exc.message:
-                logger.warning(
-                    "reranker failed",
-                    extra={"reranker": name, "code": exc.code, "reason": exc.message},
-                )
-            state.status, state.error = "error", exc
-            return False
-        finally:
             state.settled.set()
-        state.loaded, state.status, state.error = loaded, "ready", None
-        logger.info("reranker ready", extra={"reranker": name})
-        if self.states.get(name) is not state:
+            return
+        loop = asyncio.get_running_loop()
+        is_loaded = await state.keep_loading(
+            lambda: loop.run_in_executor(self._threads, _built, spec),
+            lambda: self.states.get(state.name) is state,
+        )
+        if is_loaded and self.states.get(state.name) is not state:
             await self._closed(state)
-        return True
 
     async def _closed(self, state: RerankerState) -> None:
         loaded, state.loaded = state.loaded, None
@@ -209,5 +175,5 @@ def _state(declared: DeclaredReranker, secrets: SecretResolver) -> RerankerState
         )
     except CarawayError as exc:
         error = ModelError(f"reranker '{declared.name}': {exc.message}", "auth")
-        return RerankerState(declared, None, "error", error)
+        return RerankerState(declared, None, status="error", error=error)
     return RerankerState(declared, spec)

@@ -24,9 +24,9 @@ class TextEmbedder:
 
         None if none is loaded: a ranking alone is no reason to load a model.
         """
-        loaded = [state for state in self._embeddings.states.values() if state.embedder is not None]
+        loaded = [state for state in self._embeddings.states.values() if state.loaded is not None]
         loaded.sort(key=lambda state: not state.declared.is_declared)
-        if not loaded or (embedder := loaded[0].embedder) is None:
+        if not loaded or (embedder := loaded[0].loaded) is None:
             return None
         name, identity = loaded[0].name, embedder.identity
 

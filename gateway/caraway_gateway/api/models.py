@@ -6,7 +6,8 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from caraway_assist.models.states import ModelState, ModelStatus
+from caraway_assist.loaded import LoadStatus
+from caraway_assist.models.states import ModelState
 from caraway_core.errors import CarawayError
 from caraway_gateway.api import app_state
 from caraway_gateway.api.component_errors import ComponentError
@@ -39,7 +40,7 @@ class ModelEntry(BaseModel):
     owned_by: str
     datasets: list[str] | None = None
     metadata: dict[str, Any] | None = None
-    status: ModelStatus = "initializing"
+    status: LoadStatus = "initializing"
     error: ComponentError | None = None
     error_message: str | None = None
     progress: str | None = None

@@ -30,7 +30,8 @@ async def test_texts_are_embedded_once(tmp_path: Path) -> None:
         meanings, model = TextEmbedder(embeddings), WordEmbedder()
         assert meanings.embed is None
         state = embeddings.states[MODEL]
-        state.is_ready(model)
+        state.loaded = model
+        state.is_ready()
         state.settled.set()
         embed = meanings.embed
         assert embed is not None

@@ -216,11 +216,11 @@ async def test_a_loading_model_and_a_full_queue(tmp_path: Path) -> None:
         embeddings = runtime.services.embeddings
         state = embeddings.find("m")
         fake = FakeEmbedder()
-        state.embedder, embedder = None, state.embedder
+        state.loaded, embedder = None, state.loaded
         loading = await posted(runtime, model="m", input="a")
         assert (loading.status_code, loading.headers["retry-after"]) == (503, "2")
         assert "is still loading" in loading.json()["error"]
-        state.embedder = embedder
+        state.loaded = embedder
         embeddings._batches("m", fake).waiting_texts = 20_000
         full = await posted(runtime, model="m", input="a")
         assert (full.status_code, full.headers["retry-after"]) == (429, "1")

@@ -63,13 +63,13 @@ async def test_a_model_that_is_loading_and_a_provider_that_is_down(
     async with running(tmp_path, manifest(provider)) as runtime:
         await _loaded(runtime)
         state = runtime.services.embeddings.states["m"]
-        state.embedder, embedder = None, state.embedder
+        state.loaded, embedder = None, state.loaded
         answer = await _searched(runtime)
         assert answer.status_code == 503 and int(answer.headers["retry-after"]) > 0
         assert answer.json() == {"error": "embedding model 'm' is still loading; try again"}
         by_words = await runtime.sql("SELECT id FROM text_search(t, 'bbb')")
         assert by_words.json() == [{"id": 2}]
-        state.embedder = embedder
+        state.loaded = embedder
 
         def fail(request: ProviderRequest) -> ProviderAnswer:
             return ProviderAnswer({"error": "gone"}, 502)
