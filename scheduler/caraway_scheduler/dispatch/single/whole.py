@@ -168,8 +168,8 @@ class WholeRunner:
             self._under_way[executor_id] -= 1
             elapsed_ms = (time.perf_counter() - started) * 1000
             self._reports.on_ran(
-                FinishedTask(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
-                    elapsed_ms, time.time_ns())
+                FinishedTask(query_id, "whole", "the whole statement", 0, executor_id, rows,
+                    size_bytes, elapsed_ms, time.time_ns())
             )  # fmt: skip
 
         return ended

@@ -25,7 +25,6 @@ from caraway_scheduler.dispatch.tasks.placing import Slots
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.running import (
     READY_WAIT_S,
-    FinishedTask,
     Here,
     StagedQuery,
     StageRunner,
