@@ -91,7 +91,7 @@ class OfferedStream:
         self._reports = reports
         self._on_close: Callable[[int, int], None] | None = on_close
         self._size_bytes = 0
-        self.traits = StreamTraits()
+        self.traits = StreamTraits(answer=self)
         # Watched from now on: whoever never reads this stream must not keep the others waiting.
         self._watching = tasks.begin(self._watch())
 
