@@ -26,7 +26,7 @@ from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources.postgres import catalog
 from tests.conformance import documented
-from tests.kit import remote
+from tests.kit import duckdb_files, remote
 from tests.kit.engine import rows, session
 from tests.kit.postgres import Server
 
@@ -116,6 +116,20 @@ class Postgres:
         return remote.request(self._server, "none")
 
 
+class Duckdb:
+    """A table of a DuckDB file."""
+
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._file = folder / "tables.duckdb"
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        duckdb_files.load(self._file, name, rows)
+        return duckdb_files.request(self._file, name)
+
+    def absent(self) -> SourceRequest:
+        return duckdb_files.request(self._file, "none")
+
+
 class ArrowFile:
     """A file for the source of docs/contributors/write-a-source.md."""
 
@@ -138,6 +152,7 @@ class ArrowFile:
 SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
     "file": Parquet,
     "delta": Delta,
+    "duckdb": Duckdb,
     "postgres": Postgres,
     "arrow_file": ArrowFile,
 }
@@ -244,11 +259,11 @@ def test_large_tables_have_parts_where_the_source_says_so(
 
 
 async def test_what_stays_where_it_is_is_what_the_source_says(
-    kind: Kind, source: Source, name: str
+    kind: Kind, source: Source, name: str, connector: str
 ) -> None:
     says = source.capabilities
     over = session({"t": source.resolve(kind.write(LARGE, name))})
-    with remote.watched() as sent:
+    with remote.watched(connector if says.statements else "postgres") as sent:
         await rows(over, "SELECT key FROM t WHERE key > 500 LIMIT 3")
         await rows(over, "SELECT key > 500 AS big, count(*) FROM t GROUP BY 1")
     assert bool(sent) == any("GROUP BY" in each for each in sent) == says.statements

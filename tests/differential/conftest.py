@@ -12,6 +12,7 @@ from tests.differential import (
     asking,
     cluster_runners,
     delta_runner,
+    duckdb_runner,
     postgres_runner,
     runners,
     small_tables,
@@ -26,6 +27,7 @@ from tests.kit.clusters import EAGER, TINY
 RUNNERS = {
     **runners.RUNNERS,
     "delta": delta_runner.in_delta,
+    "duckdb": duckdb_runner.in_duckdb,
     "postgres": postgres_runner.in_postgres,
     "two-over-postgres": postgres_runner.distributed(2, Policy(small_table_bytes=0)),
     "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),

@@ -86,12 +86,12 @@ class _Watched:
 
 
 @contextmanager
-def watched() -> Iterator[list[str]]:
-    """Record the statements that the engine of this process sends to PostgreSQL."""
+def watched(kind: str = "postgres") -> Iterator[list[str]]:
+    """Record the statements that the engine of this process sends to databases of a kind."""
     sent: list[str] = []
-    reader = answers.reader("postgres")
-    answers.use("postgres", _Watched(reader, sent))
+    reader = answers.reader(kind)
+    answers.use(kind, _Watched(reader, sent))
     try:
         yield sent
     finally:
-        answers.use("postgres", reader)
+        answers.use(kind, reader)

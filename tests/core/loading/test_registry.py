@@ -45,7 +45,7 @@ def test_core_names_no_module_above_itself() -> None:
 
 def test_core_names_no_connector() -> None:
     others = {"file", "http", "https", "memory", "s3", "gs", "abfss"}  # Also kinds of addresses.
-    others.add("postgres")  # Also an engine of accelerations, in manifests of others.
+    others.update(("duckdb", "postgres"))  # Also engines of accelerations, in other manifests.
     connectors = set(registry.SOURCES) - others
     assert connectors
     found = {

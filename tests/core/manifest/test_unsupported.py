@@ -20,7 +20,7 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "10: secrets[0].from: no secret store 'kubernetes'; known: dotenv, env, file",
         f"12: catalogs: 'catalogs' is not implemented yet; remove it {built}",
         "15: datasets[0].from: no connector 'mysql'; known: abfss, "
-        "cdc, debezium, delta, file, gs, http, https, memory, postgres, s3",
+        "cdc, debezium, delta, duckdb, file, gs, http, https, memory, postgres, s3",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(
