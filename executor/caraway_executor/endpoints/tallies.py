@@ -6,7 +6,7 @@ from caraway_core.process.durations import Durations
 
 
 @dataclass(slots=True)
-class Moved:
+class ExchangeTally:
     """The rows and bytes that went through exchanges."""
 
     rows: int = 0
@@ -23,9 +23,9 @@ class ExecutorTallies:
     """The counters of one executor since it started."""
 
     task_durations: Durations = field(default_factory=Durations)
-    written: Moved = field(default_factory=Moved)
-    read_local: Moved = field(default_factory=Moved)
-    read_remote: Moved = field(default_factory=Moved)
+    written: ExchangeTally = field(default_factory=ExchangeTally)
+    read_local: ExchangeTally = field(default_factory=ExchangeTally)
+    read_remote: ExchangeTally = field(default_factory=ExchangeTally)
     embedded: dict[str, int] = field(default_factory=dict)
     """The texts that each embedding model was called with."""
     answered: dict[str, int] = field(default_factory=dict)

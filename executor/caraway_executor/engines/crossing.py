@@ -46,7 +46,7 @@ class CrossingStatement(NamedTuple):
     logs: Mapping[str, tuple[int, Log]]
 
 
-class Outward:
+class SendingEnd:
     """The sending end: encodes values, and records the sent ones."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Outward:
         return crossing
 
 
-class Inward:
+class ReceivingEnd:
     """The receiving end: restores values from messages."""
 
     def __init__(

@@ -26,7 +26,7 @@ from caraway_executor.engines.causes import (
     EngineLostError,
     NotBegunError,
 )
-from caraway_executor.engines.crossing import Outward, SchemaCache, read, written
+from caraway_executor.engines.crossing import SchemaCache, SendingEnd, read, written
 from caraway_executor.engines.messages import (
     Answered,
     BatchesSent,
@@ -89,7 +89,7 @@ class EngineProcess:
         """Called with the rows of a table in memory after each write to it."""
         self.begun = 0
         """How many calls and streams it was given; the number of the latest."""
-        self._outward = Outward()
+        self._outward = SendingEnd()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         # Weak, because a reader may drop its stream without closing it, which has to stop the work.
         self._streams: WeakValueDictionary[int, RemoteStream] = WeakValueDictionary()

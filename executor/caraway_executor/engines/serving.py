@@ -22,7 +22,7 @@ from caraway_executor.engines.crossing import (
     CrossingCatalog,
     CrossingStatement,
     CrossingTables,
-    Inward,
+    ReceivingEnd,
     RowsOut,
     read,
     written,
@@ -80,7 +80,7 @@ class Serving:
         self._memory = memory
         self._executor = served.executor
         self._threads = threads
-        self._inward = Inward(self._system_table, self)
+        self._inward = ReceivingEnd(self._system_table, self)
         self._tasks = tasks.Tasks()
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._resting = Resting(self._tasks, lambda: bool(self._under_way))

@@ -47,7 +47,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted(Generic[SegmentT]):
+class WantedIndex(Generic[SegmentT]):
     """Segments of an index: `name` identifies it, `build` makes a segment over units.
 
     It reads `columns`.
@@ -101,7 +101,7 @@ class KeptSegments:
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
         self._indexes: dict[tuple[TableName, Hashable], _Index] = {}
-        self._wanted: dict[TableName, dict[Hashable, Wanted[Any]]] = {}
+        self._wanted: dict[TableName, dict[Hashable, WantedIndex[Any]]] = {}
         self._lock = Lock()
         self._joining = ThreadPoolExecutor(1, thread_name_prefix="indexes")
 
@@ -109,7 +109,7 @@ class KeptSegments:
         self,
         table: TableName,
         units: Sequence[RowUnit],
-        wanted: Wanted[SegmentT],
+        wanted: WantedIndex[SegmentT],
         *,
         waits: bool = False,
         builds: bool = True,
@@ -147,7 +147,9 @@ class KeptSegments:
         numbers = {place: number for number, place in enumerate(placed)}
         return [FoundSegment(e.segment, [numbers[place] for place in e.places]) for e in found]
 
-    def warm_up(self, table: TableName, units: Sequence[RowUnit], wanted: Wanted[SegmentT]) -> None:
+    def warm_up(
+        self, table: TableName, units: Sequence[RowUnit], wanted: WantedIndex[SegmentT]
+    ) -> None:
         """Build segments while searches do without them."""
         with self._lock:
             index = self._indexes.setdefault((table, wanted.name), _Index())
@@ -220,7 +222,7 @@ class KeptSegments:
         table: TableName,
         index: _Index,
         placed: Mapping[Place, RowUnit],
-        wanted: Wanted[Any],
+        wanted: WantedIndex[Any],
     ) -> _Kept:
         started_s = time.monotonic()
         units = list(placed.values())
@@ -249,7 +251,7 @@ class KeptSegments:
         table: TableName,
         index: _Index,
         placed: Mapping[Place, RowUnit],
-        wanted: Wanted[Any],
+        wanted: WantedIndex[Any],
     ) -> None:
         """Replace the smallest segments by one; those that are read meanwhile stay a while."""
         try:

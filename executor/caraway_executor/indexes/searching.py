@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_engine.rows import choosing
 from caraway_engine.rows.units import RowUnit, RowUnits
-from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
+from caraway_executor.indexes.kept import FoundSegment, KeptSegments, WantedIndex
 from caraway_search import found_rows
 from caraway_search.hits import Hits
 from caraway_search.queries.parsing import parse
@@ -93,16 +93,16 @@ def _by_vectors(
     return [_PlacedHits.of(e, share.units, f.places) for e, f in zip(hits, found, strict=True)]
 
 
-def wanted_vectors(column: str, spec: VectorIndexSpec) -> Wanted[VectorSegment]:
+def wanted_vectors(column: str, spec: VectorIndexSpec) -> WantedIndex[VectorSegment]:
     """Return the index of a column of vectors."""
-    return Wanted(("vectors", column, spec), partial(_vectors_built, spec, column), (column,))
+    return WantedIndex(("vectors", column, spec), partial(_vectors_built, spec, column), (column,))
 
 
-def wanted_words(by: WordOrder) -> tuple[Wanted[TextSegment], TextIndexSpec]:
+def wanted_words(by: WordOrder) -> tuple[WantedIndex[TextSegment], TextIndexSpec]:
     """Return the index of an order by words."""
     spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
     name = "words", by.columns, by.boosts, by.language
-    return Wanted(name, partial(_words_built, spec), by.columns), spec
+    return WantedIndex(name, partial(_words_built, spec), by.columns), spec
 
 
 def _vectors_built(spec: VectorIndexSpec, column: str, units: Sequence[RowUnit]) -> VectorSegment:

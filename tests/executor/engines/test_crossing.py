@@ -10,7 +10,7 @@ from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.statements import Statement
 from caraway_executor.engines import shared_memory
-from caraway_executor.engines.crossing import Inward, Outward, RowsOut, SchemaCache
+from caraway_executor.engines.crossing import ReceivingEnd, RowsOut, SchemaCache, SendingEnd
 from caraway_executor.engines.shared_memory import ReadableMemory, WritableMemory
 from tests.kit.engine import memory, snapshot
 
@@ -19,8 +19,8 @@ def crossed(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
-def inward() -> Inward:
-    return Inward(lambda name: lambda viewer: pa.table({"of": [f"{name} for {viewer}"]}))
+def inward() -> ReceivingEnd:
+    return ReceivingEnd(lambda name: lambda viewer: pa.table({"of": [f"{name} for {viewer}"]}))
 
 
 def entry(index: int) -> LogEntry:
@@ -28,7 +28,7 @@ def entry(index: int) -> LogEntry:
 
 
 def test_of_a_catalog_only_what_changed_is_sent() -> None:
-    out, arrives = Outward(), inward()
+    out, arrives = SendingEnd(), inward()
     one, two = memory(a=[1]), memory(a=[2])
     first = snapshot({"t": one, "u": one, "v": "SELECT 1"})
     before = arrives.catalog(crossed(out.catalog(first)))
@@ -43,7 +43,7 @@ def test_of_a_catalog_only_what_changed_is_sent() -> None:
 
 
 def test_system_tables_are_asked_for_where_they_are_read() -> None:
-    made = Outward().catalog(snapshot({}, {"tasks": lambda _viewer: pa.table({})}))
+    made = SendingEnd().catalog(snapshot({}, {"tasks": lambda _viewer: pa.table({})}))
     arrived = inward().catalog(crossed(made))
     content = arrived.system[TableName("tasks")](PrincipalId("p"))
     assert content.to_pydict() == {"of": ["tasks for p"]}
@@ -54,11 +54,11 @@ def test_statement_arrives_as_it_was() -> None:
         "SELECT $1", {"1": 5}, may_write=True, writable=frozenset({TableName("t")}),
         viewer=PrincipalId("p"), bound={TableName("t"): TableName("u")},
     )  # fmt: skip
-    assert inward().statement(crossed(Outward().statement(statement))) == statement
+    assert inward().statement(crossed(SendingEnd().statement(statement))) == statement
 
 
 def test_of_a_log_only_new_entries_are_sent() -> None:
-    out, arrives = Outward(), inward()
+    out, arrives = SendingEnd(), inward()
     log = (entry(1), entry(2))
     longer, other = (*log, entry(3)), (entry(4),)
     for logs, sent in (

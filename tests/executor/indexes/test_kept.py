@@ -14,7 +14,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows import units
 from caraway_engine.rows.held import Chunk
 from caraway_engine.rows.units import RowUnit
-from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
+from caraway_executor.indexes.kept import FoundSegment, KeptSegments, WantedIndex
 from caraway_executor.resources import freeing
 
 T = TableName("t")
@@ -70,7 +70,7 @@ def test_a_segment_is_built_once_and_goes_with_its_chunk() -> None:
     kept = KeptSegments(room)
     chunk = Chunk((BATCH, BATCH))
     for _ in range(2):
-        (a,), (b,) = (kept.of(T, of_chunks(chunk), Wanted(name, build)) for name in "ab")
+        (a,), (b,) = (kept.of(T, of_chunks(chunk), WantedIndex(name, build)) for name in "ab")
         assert a.segment is not b.segment
         assert a.places == [0, 1]
     assert (built, room.left) == ([2, 2], 800)
@@ -81,7 +81,7 @@ def test_a_segment_is_built_once_and_goes_with_its_chunk() -> None:
 
 
 def test_only_new_chunks_are_indexed_and_small_segments_are_joined() -> None:
-    room, wanted = Room(10_000), Wanted("a", Built)
+    room, wanted = Room(10_000), WantedIndex("a", Built)
     kept = KeptSegments(room)
     chunks: list[Chunk] = []
     found: list[FoundSegment[Built]] = []
@@ -107,7 +107,7 @@ def test_memory_of_rows_is_held_while_a_segment_needs_them() -> None:
     kept, key, holder = KeptSegments(Room(1000)), Anything(), Anything()
     is_held = weakref.ref(holder)
     unit = RowUnit(BATCH, key, 0, holder)
-    kept.of(T, [unit], Wanted("a", Built))
+    kept.of(T, [unit], WantedIndex("a", Built))
     del unit, holder
     gc.collect()
     assert is_held() is not None
@@ -128,9 +128,9 @@ def test_what_searches_wanted_is_prepared_for_a_new_version() -> None:
     first, second = Chunk((BATCH,)), Chunk((BATCH, BATCH))
     kept.prepare(T, of_chunks(first))
     assert built == []
-    kept.of(T, of_chunks(first), Wanted("a", build))
+    kept.of(T, of_chunks(first), WantedIndex("a", build))
     kept.prepare(T, of_chunks(first, second))
-    kept.of(T, of_chunks(first, second), Wanted("a", build))
+    kept.of(T, of_chunks(first, second), WantedIndex("a", build))
     assert built == [1, 2]
     kept.close()
 
@@ -148,7 +148,7 @@ def test_what_a_new_version_lacks_is_forgotten(caplog: pytest.LogCaptureFixture)
         return Built(parts)
 
     known, other = of_chunks(Chunk((BATCH,))), pa.RecordBatch.from_pydict({"n": ["a"]})
-    wanted = (Wanted("k", build, ("k",)), Wanted("bad", fail), Wanted("n", build))
+    wanted = (WantedIndex("k", build, ("k",)), WantedIndex("bad", fail), WantedIndex("n", build))
     for each in wanted:
         kept.of(T, known, each)
     for _ in range(2):
@@ -169,7 +169,7 @@ def test_searches_do_not_wait_for_a_warm_up() -> None:
         refused.append("a")
         return Built(parts)
 
-    wanted = Wanted("a", build)
+    wanted = WantedIndex("a", build)
     kept.warm_up(T, of_chunks(chunk), wanted)
     assert refused == ["a"]
     segments, missing = kept.known(T, of_chunks(chunk, Chunk((BATCH,))), lambda name: name == "a")
@@ -184,7 +184,7 @@ def test_without_room_a_segment_is_built_for_each_search(caplog: pytest.LogCaptu
     chunk = Chunk((BATCH,))
     (unit,) = of_chunks(chunk)
     with caplog.at_level(logging.WARNING):
-        (first,), (second,) = (kept.of(T, [unit], Wanted("a", Built)) for _ in range(2))
+        (first,), (second,) = (kept.of(T, [unit], WantedIndex("a", Built)) for _ in range(2))
     assert first.segment is not second.segment
     assert "no room for an index in memory" in caplog.text
     assert unit.seen is None
@@ -198,7 +198,7 @@ def test_what_large_indexes_leave_behind_is_given_back(monkeypatch: pytest.Monke
     kept = KeptSegments(Room(1000))
     large = pa.RecordBatch.from_pydict({"k": range(freeing.FEWEST_ROWS)})
     for batch in (BATCH, large):
-        kept.of(T, of_chunks(Chunk((batch,))), Wanted(("words",), Built))
+        kept.of(T, of_chunks(Chunk((batch,))), WantedIndex(("words",), Built))
     assert given == [0]
     kept.close(wait=True)
     monkeypatch.undo()
