@@ -66,7 +66,7 @@ class VersionStorage:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedParts:
+class StoreSharing:
     """The name of this scheduler, and whether others may write to the same store.
 
     If it `asks_newest`, statements read what others acknowledged.
@@ -88,7 +88,7 @@ class Accelerations:
         make_catalog: Callable[["Accelerations"], Catalog],
         dispatch: Dispatch,
         storage: VersionStorage,
-        sharing: SharedParts,
+        sharing: StoreSharing,
         record: Callable[[TaskRecord], None] = lambda _record: None,
         models: VectorModels | None = None,
         functions: Callable[[], Texts] = lambda: NO_TEXTS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from caraway_acceleration.passthrough.through import SourceDispatch
-from caraway_acceleration.service import Accelerations, SharedParts, VersionStorage
+from caraway_acceleration.service import Accelerations, StoreSharing, VersionStorage
 from caraway_ai.local.sent_files import FileSender
 from caraway_assist.embeddings.service import Embeddings
 from caraway_assist.models.service import Models
@@ -251,7 +251,7 @@ async def _accelerations(
         make_catalog,
         backend.dispatch,
         VersionStorage(stored.state, await storage.results(place), place, stored.snapshots),
-        SharedParts(
+        StoreSharing(
             str(owner),
             is_shared=backend.is_shared,
             # Alone, a scheduler has itself acknowledged every change.
