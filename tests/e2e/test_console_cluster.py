@@ -1,5 +1,6 @@
 """The console over a cluster of two executors, one of which dies while its query is shown."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,7 +47,7 @@ def watched(browser: Any, cluster: FaultCluster) -> Iterator[Watched]:
 def until_ended(watched: Watched) -> str:
     """Wait until a statement has its last state; return it."""
     line = watched.page.locator(".outcome-line .state")
-    line.filter(has_text="running").wait_for(state="detached", timeout=END_MS)
+    line.filter(has_text=re.compile("done|failed|cancelled")).wait_for(timeout=END_MS)
     return line.text_content() or ""
 
 
