@@ -10,12 +10,17 @@ from caraway_engine.remote import opened
 
 
 def start(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:
+    """Start a plan; its only scan, if it has one, gets the limit of the plan."""
+    opened.current().limit = _limit(dataframe)
+    return run(dataframe, scratch)
+
+
+def run(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:
     """Start a plan; the engine pushes filters into the scans of its tables.
 
     DataFusion 55 also pushes constants, and fails when it combines one with a pyarrow filter. Such
     a plan is started without filter pushdown, in a context from `scratch`.
     """
-    opened.current().limit = _limit(dataframe)
     try:
         return dataframe.execute_stream()
     except Exception as exc:

@@ -93,7 +93,8 @@ class AnsweredPlans:
         except Exception:  # noqa: BLE001 -- not every plan can be decoded again
             return None
         readings = [each.reading for each in made.values()]
-        start = partial(streams.PreparedStream, readings, dataframe.execute_stream, schema)
+        run = partial(natively.run, dataframe, self._registered.scratch)
+        start = partial(streams.PreparedStream, readings, run, schema)
         # Aggregated answers are short, and are fetched completely before the plan starts.
         is_waiting = not all(each.is_reducing for each in pushed.answers.values())
         return Startable(plan, schema, start, is_waiting=is_waiting)

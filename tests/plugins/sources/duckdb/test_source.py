@@ -196,3 +196,14 @@ def test_a_read_is_stopped_by_another_thread(file: Path) -> None:
     assert not thread.is_alive()
     with duckdb.connect(str(file)) as connection:
         connection.execute("CREATE TABLE later (i INTEGER)")
+
+
+@pytest.mark.parametrize(
+    "where", ["bonus BETWEEN NULL AND 10.25", "bonus > NULL AND bonus < 10 AND id % 3 = 1"]
+)
+async def test_a_constant_beside_a_filter_that_stays_above_is_no_error(
+    file: Path, where: str
+) -> None:
+    run(file, "CREATE TABLE emp AS SELECT 1 AS id, 1.5::DOUBLE AS bonus")
+    over = session({"emp": resolved(file, "emp")})
+    assert await rows(over, f"SELECT id FROM emp WHERE {where}") == []
