@@ -281,12 +281,12 @@ This page is made of values.yaml by `python charts/generate.py`.
 
 _REFERENCE = """# Values of the chart
 
-Every value of `charts/caraway`. Below `cluster.spec` stands what a `CarawayCluster` says; listed
-here are the fields for which the chart has a default, and all of them in
-[kubernetes.md](kubernetes.md). How they are used: [operate/install.md](../operate/install.md).
-This page is made of values.yaml by `python charts/generate.py`.
+All values of `charts/caraway`. `cluster.spec` has the fields of a `CarawayCluster`: this page lists
+those with a default of the chart, and [kubernetes.md](kubernetes.md) lists all of them.
+[operate/install.md](../operate/install.md) describes how to use them. `python charts/generate.py`
+writes this page from values.yaml.
 
-A value that is null takes the chart's default away; what the CRD says then stands.
+A value of null removes the default of the chart; the default of the CRD then applies.
 
 {table}"""
 
