@@ -32,11 +32,11 @@ _SQL = (
     f"FROM generate_series(1, {_ROWS})"
 )
 _TEXT = (
-    "Headless Chromium beside the runtime, medians of {rounds}. The alternative of the first page "
-    "is Swagger UI at `/docs` of the same runtime; that of the rows is `fetch` and `JSON.parse` of "
-    "the same statement in the same tab; the goals of the tree and of the plan are times, so their "
-    "alternative is the goal. Times of the tree and of the plan are from the answer to the next "
-    "drawn frame."
+    "Headless Chromium on the machine of the runtime, medians of {rounds}. The alternative of the "
+    "first page is Swagger UI at `/docs` of the same runtime; that of the rows is `fetch` and "
+    "`JSON.parse` of the same statement in the same tab; the goals of the tree and of the plan are "
+    "times, so their alternative is the goal. Times of the tree and of the plan are from the "
+    "answer to the next drawn frame."
 )
 _HEAP = "() => { gc(); return performance.memory.usedJSHeapSize; }"
 
