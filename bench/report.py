@@ -2,12 +2,14 @@
 
 import os
 import platform
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 _PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,22 @@ def render_section(section: Section) -> str:
     return figures + section.text
 
 
+def _wrapped(body: str) -> str:
+    """Return Markdown whose lines of prose are as long as those of a document; tables stay."""
+    return "\n".join(
+        line
+        if line.startswith("|")
+        else textwrap.fill(
+            line,
+            _WIDTH,
+            subsequent_indent="  " if line.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in body.split("\n")
+    )
+
+
 def write_figures(figures: Sequence[Figure]) -> None:
     """Write the table between its marks in docs/performance.md."""
     _replace("figures", f"Machine: {machine()}.\n\n{table(figures)}")
@@ -71,4 +89,4 @@ def _replace(mark: str, body: str) -> None:
     begin, end = f"<!-- begin {mark} -->", f"<!-- end {mark} -->"
     head, rest = _PAGE.read_text().split(begin)
     tail = rest.split(end)[1]
-    _PAGE.write_text(f"{head}{begin}\n\n{body}\n\n{end}{tail}")
+    _PAGE.write_text(f"{head}{begin}\n\n{_wrapped(body)}\n\n{end}{tail}")
