@@ -1,4 +1,4 @@
-"""What the manifest lists by name, and what is loaded until it works: models and their like."""
+"""Entries of the manifest that are loaded until they work: models and similar."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ class Loaded(Generic[T]):
         raise NotImplementedError
 
     def callable(self) -> T:
-        """Return what was loaded.
+        """Return the loaded object.
 
         Raises:
             ModelAwayError: it is loading.

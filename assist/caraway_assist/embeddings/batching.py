@@ -25,7 +25,7 @@ _AWAY_S = 1
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """What is left of one request."""
+    """A request, and the progress of its slices."""
 
     items: Items
     is_tokens: bool

@@ -36,7 +36,7 @@ class HostedEmbedder:
         return self._embed(call_of(tokens, is_tokens=True, dimensions=dimensions))
 
     def close(self) -> None:
-        """The copies are released by whoever ordered them."""
+        """Do nothing: the owner of the copies releases them."""
 
     def _embed(self, call: bytes) -> EmbeddedTexts:
         if self._loop.is_closed():

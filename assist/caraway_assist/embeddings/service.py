@@ -285,7 +285,7 @@ class Embeddings:
 
     def _checked(self, spec: EmbedderSpec) -> Embedder:
         embedder = self._loaded.load(spec)
-        # A remote model is asked for one vector, which shows that it can be called.
+        # Requests one vector from a remote model, which shows that it can be called.
         _ = embedder.dimensions
         return embedder
 

@@ -40,9 +40,9 @@ class HostPlaces:
     ready: Callable[[], Sequence[Candidate]]
     is_draining: Callable[[ExecutorId], bool]
     lost: Callable[[ExecutorId, str], None]
-    """Reports a lost executor, so that nothing else waits for it."""
+    """Reports a lost executor, so that other calls do not wait for it."""
     counts: Callable[[], Mapping[ExecutorId, int]]
-    """How many copies this scheduler has on each executor."""
+    """The number of copies that this scheduler has on each executor."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class CopyView:
-    """A copy as listings tell it."""
+    """The status of a copy for listings."""
 
     executor_id: ExecutorId
     state: CopyState
@@ -111,7 +111,7 @@ class Copies:
 
     @property
     def facts(self) -> bytes:
-        """What a copy that is loaded tells of its model; empty if none is."""
+        """The facts that a loaded copy reports of its model; empty if no copy is loaded."""
         return next((copy.status.facts for copy in self._ready()), b"")
 
     def views(self) -> list[CopyView]:
@@ -219,7 +219,7 @@ class Copies:
             for key in leaving:
                 if (copy := self._copies.get(key)) is not None and not copy.active:
                     await self._dismiss(key)
-        # When a scheduler starts, no executor has joined yet: that is no error.
+        # When a scheduler starts, no executor has joined yet. This is not an error.
         self._has_seen = self._has_seen or bool(candidates)
         self._is_settled = self._has_seen
         self._tell()

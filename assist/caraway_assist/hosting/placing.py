@@ -20,7 +20,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CopyNeeds:
-    """What the copies of one model need. A model has at most one copy on each executor."""
+    """The needs of the copies of one model. A model has at most one copy on each executor."""
 
     key: str
     copies: int = 1
@@ -29,7 +29,7 @@ class CopyNeeds:
     gpus: int = 0
 
     def fits(self, candidate: Candidate) -> bool:
-        """Return whether an executor that hosts nothing else has room for a copy."""
+        """Return whether an executor without other models has room for a copy."""
         return (
             self.cores <= candidate.cores
             and self.gpus <= candidate.gpus

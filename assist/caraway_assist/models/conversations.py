@@ -34,7 +34,7 @@ class KeptResponse:
 
 
 class Conversations:
-    """Keeps responses in the state store; each is found by the principal that asked for it.
+    """Keeps responses in the state store; only the principal that requested a response finds it.
 
     A principal above its limits loses its oldest responses. One entry of each principal lists its
     responses, so that all schedulers agree.
@@ -66,7 +66,7 @@ class Conversations:
             return False
         id_ = kept.response["id"]
         try:
-            # Listed first: what is kept without being listed would never make room.
+            # Listed first: a response that is kept without being listed would never be removed.
             for gone in await self._listed(principal, id_, len(value)):
                 await self._delete(principal, gone)
             written = await self._state.compare_and_set(

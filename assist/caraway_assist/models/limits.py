@@ -130,7 +130,7 @@ class ModelLimits:
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():
-                # The place passes on, so that nobody overtakes those that wait.
+                # The place passes on, so that later calls do not overtake those that wait.
                 place.set_result(None)
                 return
         self.active -= 1

@@ -63,7 +63,7 @@ class ModelKeeper:
         hosting: Hosting | None = None,
         sender: FileSender | None = None,
     ) -> None:
-        """Take what tells whether calls under way are broken off at the end.
+        """Prepare to load a model. `ends_now` says whether the end breaks off calls under way.
 
         `check_tools` raises a ModelError if the model names a tool that does not exist.
 

@@ -30,7 +30,7 @@ _CHECKED = ("auth", "not_found", "unavailable")
 
 @dataclass(slots=True)
 class CallRecord:
-    """What is known of one call, until it is recorded."""
+    """The facts of one call, until they are recorded."""
 
     span: Span
     task: str
@@ -124,7 +124,7 @@ class CallMeter:
         self._tallies.failures[self._state.name, record.code or ""] += 1
         is_ready = self._state.status == "ready"
         if is_ready and isinstance(exc, ModelError) and exc.type in _CHECKED:
-            # The state tells it, too, once the check has seen it.
+            # Wakes the check; if it fails, too, the state has the failure.
             self._state.look.set()
 
     def _end(self, record: CallRecord) -> None:

@@ -11,7 +11,7 @@ _LONGEST_REST_S = 600.0
 
 
 class ModelRoute:
-    """The choices of one worker, and what it knows of the health of its models.
+    """Chooses the models for calls of one worker, and keeps the health of these models.
 
     A model rests after a failure: it is chosen only if all others that are ready rest, too.
     """

@@ -124,7 +124,7 @@ class Models:
 
     @property
     def names(self) -> Sequence[str]:
-        """What requests can name as their model: models, and workers over them."""
+        """The names that requests can use as their model: models, and workers over them."""
         return [*self.states, *self.routes]
 
     def members(self, name: str) -> Sequence[Model]:

@@ -16,7 +16,7 @@ from caraway_serving.spans import Span
 
 @dataclass(frozen=True, slots=True)
 class ModelCaller:
-    """Who calls a model, and within which trace."""
+    """The caller of a model, and the trace of the call."""
 
     span: Span
     principal: Principal = ANONYMOUS
@@ -60,7 +60,7 @@ class ModelState(Loaded[LoadedModel]):
 
     @property
     def progress(self) -> str:
-        """What loading does now; empty if nothing is loaded."""
+        """The progress of loading; empty if nothing is loaded."""
         if self.copies is not None:
             views = self.copies.views()
             return "; ".join(

@@ -31,7 +31,7 @@ class UsedUp:
 
 
 class Usage:
-    """What was used of some limits in the last minute, and on this day of UTC."""
+    """The usage under some limits in the last minute, and on this day of UTC."""
 
     def __init__(self, limits: UsageLimits, clock: Callable[[], float]) -> None:
         self._limits = limits
@@ -86,7 +86,7 @@ class Usage:
         return _MINUTE_S
 
     def _forget(self, now: float) -> None:
-        # The clock may be set back: what was counted later than now would stay for as long.
+        # The clock may be set back: entries with a later time would stay for that long.
         while self._requests and not _is_recent(self._requests[0], now):
             self._requests.popleft()
         while self._tokens and not _is_recent(self._tokens[0][0], now):

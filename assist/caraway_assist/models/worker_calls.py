@@ -16,7 +16,7 @@ _HELD_CHUNKS = 16
 
 
 class Answering(Protocol):
-    """What answers chats: a model with its tools, or a worker."""
+    """Answers chats: a model with its tools, or a worker."""
 
     async def chat(self, request: ChatRequest) -> ChatCompletion: ...
 
@@ -26,7 +26,7 @@ class Answering(Protocol):
 class BegunModel:
     """A model that remembers whether it has begun to answer.
 
-    After that, no other model may be tried: tools that it asked for may have been called.
+    After that, no other model may be tried: tools that it requested may have been called.
     """
 
     def __init__(self, state: ModelState) -> None:
@@ -78,7 +78,7 @@ class WorkerCall:
         tallies: ModelTallies,
         labels: dict[str, str],
     ) -> None:
-        """Take the labels of the call in the task history, which tell the model that answers."""
+        """Take the labels of the call in the task history, which name the model that answers."""
         self._route = route
         self._states = states
         self._extend = extend

@@ -52,7 +52,7 @@ class DataQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks."""
+    """The caller that asks a question."""
 
     principal: Principal
     span: Span
@@ -110,7 +110,7 @@ class NsqlService:
         sampling: TableSampling,
         asker: Asker,
     ) -> list[DescribedTable]:
-        """Return what a model would be told of the tables.
+        """Return the description of the tables that a model would get.
 
         Raises:
             InvalidRequestError: a model or a dataset is not known.
@@ -206,7 +206,7 @@ class NsqlService:
     async def _known(
         self, caller: ToolCaller, tables: Sequence[KnownTable], sampling: TableSampling
     ) -> list[DescribedTable]:
-        """Describe tables, or return what was found before of the same data."""
+        """Describe tables, or return an earlier description of the same data."""
         key = self._queries.catalog()[0], caller.tables, sampling
         if (known := self._described.get(key)) is not None:
             self._described.move_to_end(key)

@@ -1,5 +1,5 @@
 """Searches tables by meaning and by words.
 
-`searchable` finds out what can be searched in a table, `statements` words a search in SQL, `tables`
-runs it, and `service` answers a request over several tables.
+`searchable` finds the searchable columns of a table, `statements` generates the SQL of a search,
+`tables` runs it, and `service` answers a request over several tables.
 """

@@ -1,7 +1,7 @@
-"""Says what is wrong with the syntax of a filter, in places of the text that was sent.
+"""Reports syntax errors of a filter with line and column in the text of the user.
 
-A statement has the filter in a subquery. The engine reads that once more as a joined table, and
-says what it misses there, which is about another place of a text that nobody wrote.
+A statement has the filter in a subquery. The engine also parses the subquery as a joined table, and
+reports the error of that attempt. Its line and column are wrong for the text of the user.
 """
 
 import re
@@ -30,7 +30,7 @@ async def explained(
         await run(f"{_STATEMENT}{where}")
     except InvalidQueryError as exc:
         if is_wrong(exc):
-            # The parenthesis that closes is alone on the last line; nobody sent it.
+            # The closing parenthesis is alone on the last line; the user did not send it.
             end = f"found: ) at Line: {where.count(chr(10)) + 2}, Column: 1"
             message = exc.message.replace(end, "found: the end")
             return InvalidQueryError(f"where: {_PLACE.sub(_as_sent, message)}")

@@ -99,7 +99,7 @@ def _request(table: SearchableTable, search: TableSearch, *, is_fused: bool) -> 
 def _first_rows(
     ranked: Sequence[RankedTable], table: SearchableTable, search: TableSearch
 ) -> pa.Table:
-    """Return the best rows with the columns that are asked for and their scores."""
+    """Return the best rows with the requested columns and their scores."""
     if len(ranked) == 1:
         rows, scores = ranked[0].rows, ranked[0].scores
     else:

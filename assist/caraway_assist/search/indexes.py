@@ -21,7 +21,7 @@ class TableIndex:
 
 
 def indexes_of(state: DatasetState, *, are_built: bool) -> Iterator[TableIndex]:
-    """Yield the indexes of a dataset; `are_built` tells of those for searches."""
+    """Yield the indexes of a dataset; `are_built` is True if those for searches are built."""
     loaded: IndexState = "ready" if state.version is not None else "waiting"
     acceleration, search = state.dataset.acceleration, state.dataset.search
     if acceleration is not None:

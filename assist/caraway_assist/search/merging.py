@@ -40,7 +40,7 @@ def merged(
     stay as they are; otherwise they are sums of 1 / (k + rank).
     """
     found = [_identities(each.rows, key) for each in rankings]
-    # Rows that nothing tells apart are one row, at the first of their places.
+    # Rows with equal identities are one row, at the first of their places.
     places: list[dict[Any, int]] = []
     for identities in found:
         own: dict[Any, int] = {}
@@ -63,7 +63,7 @@ def merged(
 
 
 def _in_order(fused: Iterable[FusedRow[Any]]) -> Iterator[FusedRow[Any]]:
-    """Order rows of one score, which follow each other, by what tells them apart."""
+    """Order consecutive rows of equal score by their keys."""
     for _, equal in groupby(fused, _SCORE):
         rows = list(equal)
         # Most rows share no score, and then need no comparison of their keys.
@@ -80,7 +80,7 @@ def _orderable(value: Any) -> tuple[bool, bool, Any]:
 
 
 def _identities(rows: pa.Table, key: Sequence[str]) -> list[Hashable]:
-    """Return what tells each row apart."""
+    """Return the identity of each row: its key, or else all of its values."""
     names = key or rows.column_names[:-1]
     if not names:
         return [(place,) for place in range(rows.num_rows)]

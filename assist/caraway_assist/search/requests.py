@@ -12,7 +12,7 @@ MOST_TABLES = 100
 MOST_NAMES = 1_000
 """The most additional columns, and the most keywords."""
 LEAST_RANKED = 100
-"""Rankings that are fused have so many rows: a smaller limit does not change the order."""
+"""The least number of rows in fused rankings: a smaller limit does not change the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SearchRequest:
 
     @property
     def ranked(self) -> int:
-        """How many rows each ranking has, if several are fused."""
+        """The number of rows in each ranking, if several are fused."""
         return max(self.limit, LEAST_RANKED)
 
 

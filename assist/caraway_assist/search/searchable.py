@@ -118,7 +118,7 @@ class SearchableTables:
         """Return the name by which the catalog knows a table.
 
         Raises:
-            InvalidQueryError: it is no name of a table.
+            InvalidQueryError: it is not the name of a table.
             TableNotFoundError: there is no such dataset or view.
         """
         try:
@@ -220,7 +220,7 @@ def _searchable(
 
 
 def _passed_on(table: SearchableTable) -> SearchableTable:
-    """Return a view with what it has of the searched columns of a dataset, and of its key."""
+    """Return a view with those search columns and keys of a dataset that the view has."""
     names_ = frozenset(table.schema.names)
     key = table.key if names_.issuperset(table.key) else ()
     return replace(

@@ -88,7 +88,7 @@ class RankedRows:
         )
 
     def order(self, by: VectorOrder | WordOrder) -> IndexOrder:
-        """Return the order of the best rows, as `statement` words it."""
+        """Return the order of the best rows, which is that of `statement`."""
         return IndexOrder(self.table, by, self.columns, self.ties, self.where, self.limit)
 
     @property

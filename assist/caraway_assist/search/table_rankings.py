@@ -14,7 +14,7 @@ from caraway_core.sqltext.searching import MOST_HITS
 from caraway_core.statements import ReadPoint
 
 _AT_ONCE = 4
-"""How many rankings of one search run at once."""
+"""The number of rankings of one search that run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TableRankings:
         return await self._searched(table, made, MOST_HITS, keeps_scores)
 
     def _is_enough(self, searched: SearchedTable, limit: int) -> bool:
-        """Return whether rankings of so many rows have all that is asked for, or all there is.
+        """Return whether rankings of `limit` rows have all requested rows, or all that exist.
 
         Several rows of one key are one row, so that others have room.
         """
@@ -84,7 +84,7 @@ class TableRankings:
 
 
 def _columns(table: SearchableTable, request: SearchRequest) -> tuple[str, ...]:
-    """Return the columns that a search reads: keys, what was matched, and what was asked for."""
+    """Return the columns that a search reads: keys, matched columns, and requested columns."""
     found = [*table.key, *request.additional_columns]
     for each in table.embedded:
         found.append(each.column)

@@ -35,7 +35,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class RankingRequest:
-    """What rows are ranked for, and which are returned.
+    """The text and filter of a ranking, and the columns that it returns.
 
     `words` are sought by TEXT rankings, `text` by VECTOR rankings. `where` is in parentheses.
     """
@@ -51,9 +51,9 @@ class RankingRequest:
 
 @dataclass(frozen=True, slots=True)
 class RankedTable:
-    """The best rows of a ranking: the columns asked for and, last, their scores.
+    """The best rows of a ranking: the requested columns and, last, their scores.
 
-    `chunks` are the places of the best chunks, if those were asked for and the column is chunked.
+    `chunks` are the places of the best chunks, if the request has them and the column is chunked.
     """
 
     ranking: Ranking
@@ -144,7 +144,7 @@ class TableRanker:
         by = WordOrder(ranking.columns, wanted.text, language, wanted.boosts)
         best = _rows(ranking, request)
         # An index counts what scores need in the same call, or fails: no statement does both. Its
-        # text and parameter only tell the statement from others.
+        # text and parameter only distinguish this statement from others.
         at_once = SearchStatement(
             f"SELECT {statements.text_score(ranking.columns)} FROM "
             f"{statements.quoted_table(table.name)}",

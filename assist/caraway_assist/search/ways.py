@@ -17,7 +17,7 @@ _KINDS = {SearchMethod.VECTOR: "vectors", SearchMethod.TEXT: "words"}
 
 @dataclass(frozen=True, slots=True)
 class RankingWay:
-    """How a ranking runs; `index` is the kind of index, or "none"."""
+    """The way in which a ranking runs; `index` is the kind of index, or "none"."""
 
     index: str
     details: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class RankingWays:
             by = WordOrder(ranking.columns, "", language, boosts)
         order = IndexOrder(table.name, by, where=where, is_required=True)
         order = replace(order, is_explained=True, is_built=is_built)
-        # It does not run, but if the order ends a process, this is what is refused from then on.
+        # It does not run. But if the order ends a process, this SQL is refused from then on.
         sql = f"SELECT 'index' FROM {statements.quoted_table(table.name)}"
         statement = SearchStatement(sql, index=order)
         try:

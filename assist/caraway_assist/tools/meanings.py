@@ -22,7 +22,7 @@ class TextEmbedder:
     def embed(self) -> Embed | None:
         """Embed with the first model of the manifest that is loaded, or else with a built-in one.
 
-        None if none is loaded: a ranking alone is no reason to load a model.
+        None if none is loaded: a ranking alone is not worth loading a model.
         """
         loaded = [state for state in self._embeddings.states.values() if state.loaded is not None]
         loaded.sort(key=lambda state: not state.declared.is_declared)

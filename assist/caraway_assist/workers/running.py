@@ -22,9 +22,9 @@ from caraway_serving.spans import Span
 TASK = "worker"
 _ID = PrincipalId("worker")
 _OF_STATEMENTS = Principal(_ID, may_write=True, is_admin=True)
-"""Whoever writes the manifest may do what it says."""
+"""Statements of the manifest may do everything: its author is trusted."""
 _OF_PROMPTS = Principal(_ID, may_write=False)
-"""What a model makes of a prompt may only read."""
+"""Statements that a model generates from a prompt may only read."""
 _LONGEST_OUTPUT = 8_192
 
 

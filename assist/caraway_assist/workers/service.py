@@ -43,7 +43,7 @@ class WorkerService:
                 keeper.keep(self._tasks)
 
     async def aclose(self) -> None:
-        """End all workers, and break off what they do."""
+        """End all workers, and break off their runs."""
         await self._tasks.aclose()
 
 

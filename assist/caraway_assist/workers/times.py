@@ -52,7 +52,7 @@ class WorkerTurns:
 
     @asynccontextmanager
     async def taken(self, worker: str, due: datetime) -> AsyncIterator[bool]:
-        """Yield whether this process is to run the worker now; nobody else does meanwhile.
+        """Yield whether this process is to run the worker now; others do not run it meanwhile.
 
         Raises:
             StateAwayError: the state store does not respond.
