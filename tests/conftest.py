@@ -13,7 +13,7 @@ from tests.kit.ray_cluster import RayCluster, ray_cluster
 
 pytest_plugins = ("tests.kit.suite_times", "tests.kit.longest_first", "tests.kit.collecting")
 
-# A slow machine is no fault of the code: a test that is too slow ends at the limit of all tests.
+# A slow machine is not a fault of the code: the limit of all tests ends a test that is too slow.
 hypothesis.settings.register_profile(
     "caraway", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -55,7 +55,7 @@ def _limit_s(item: pytest.Function) -> float:
 
 @pytest.fixture(scope="module")
 def loop_of_module() -> Iterator[asyncio.Runner]:
-    """The loop of all tests of the module that ask for it, or for what was made on it."""
+    """The loop of all tests of the module that use it, or objects that were made on it."""
     with asyncio.Runner() as runner:
         yield runner
 

@@ -41,7 +41,7 @@ def dataset(name: str, *keys: str, more: str = "", source: str = "file:a.csv") -
 
 
 def texts(provider: JsonProvider) -> list[str]:
-    """The texts that the provider was asked for since the last time, sorted."""
+    """Return the texts that the provider received since the last call, sorted."""
     asked = [text for each in provider.requests for text in each.body["input"]]
     provider.requests.clear()
     return sorted(text for text in asked if text != "dimensions")

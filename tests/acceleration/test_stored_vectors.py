@@ -22,7 +22,7 @@ ON = "acceleration: {primary_key: id}"
 
 
 def write(runtime: Running) -> None:
-    """Write what waits, and forget what is in memory."""
+    """Write the waiting vectors, and clear those in memory."""
     loaded = runtime.services.embeddings._loaded
     loaded.recent._found.clear()
     ((_, cache),) = loaded._stored

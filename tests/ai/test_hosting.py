@@ -54,7 +54,7 @@ JSON = st.recursive(
 
 
 class Echo:
-    """Answers with what it was asked."""
+    """Answers with the request."""
 
     progress = "echoing"
 

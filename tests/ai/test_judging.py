@@ -1,4 +1,4 @@
-"""A chat model as a judge: what it is asked, and what its answers may look like."""
+"""A chat model as a judge: its prompt, and the allowed forms of its answers."""
 
 import json
 from collections.abc import Callable

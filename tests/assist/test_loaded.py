@@ -1,4 +1,4 @@
-"""What is loaded by name is tried again until it works, and says why it does not."""
+"""Loading is retried until it works, and failures give their reason."""
 
 import logging
 from dataclasses import dataclass

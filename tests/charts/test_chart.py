@@ -186,7 +186,8 @@ def test_without_a_manifest_the_example_is_served() -> None:
 
 
 def test_the_number_of_executors_is_left_to_kubectl_scale() -> None:
-    # Helm 4 owns what it writes: with the number, `helm upgrade` would fail after a scale.
+    # Helm 4 owns the fields that it writes: with the number, `helm upgrade` would fail after a
+    # scale.
     for version in helm.HELMS:
         spec = helm.the(helm.render(helm=version), "CarawayCluster")["spec"]
         assert "replicas" not in spec["executor"]

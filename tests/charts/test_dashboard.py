@@ -14,7 +14,7 @@ WORDS = {
     "and", "by", "clamp_min", "count", "histogram_quantile", "le", "max", "min", "on", "or",
     "rate", "sum", "time", "vector", "label_values",
 }  # fmt: skip
-"""What in an expression is no metric."""
+"""Words of an expression that are not metrics."""
 
 
 def expressions() -> Iterator[str]:

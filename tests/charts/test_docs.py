@@ -28,7 +28,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def has(path: str) -> bool:
-    """Tell whether the schema has a value."""
+    """Return whether the schema has a value."""
     at = SCHEMA
     for name in path.split("."):
         properties = at.get("properties", {})

@@ -1,4 +1,4 @@
-"""A fake Flight server that does what a test tells it and records the calls."""
+"""A fake Flight server that follows the script of a test and records the calls."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""What the driver is given for the URL of an engine."""
+"""The arguments of the driver for the URL of an engine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a dataset says whose changes cannot be followed: the same cases for every change source."""
+"""Errors of datasets whose changes cannot be followed: the same cases for every change source."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

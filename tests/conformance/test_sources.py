@@ -1,4 +1,4 @@
-"""What every source of tables has to do, whatever its data are kept in.
+"""Requirements for every source of tables, whatever holds its data.
 
 A source joins with a class that writes rows to where it reads them: see `SOURCES`.
 """
@@ -58,7 +58,7 @@ class Kind(Protocol):
         ...
 
     def absent(self) -> SourceRequest:
-        """Return a request for what is not there."""
+        """Return a request for a table that does not exist."""
         ...
 
 

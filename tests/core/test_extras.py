@@ -51,7 +51,7 @@ OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.loading.registry"]
 
 
 def entry_points() -> Iterator[tuple[str, str]]:
-    """Yield the extra and the target of each, and that of what it declares."""
+    """Yield the extra and the target of each entry point, and the target of its declaration."""
     for each in metadata.distribution("caraway").entry_points:
         if each.group == "sqlalchemy.dialects":
             yield "sqlalchemy", each.value

@@ -16,7 +16,7 @@ READERS = (
 
 
 def asks_for_kind(node: ast.AST) -> bool:
-    """Tell if a node is an `isinstance` of a kind of table, or a pattern of one."""
+    """Return whether a node is an `isinstance` of a kind of table, or a pattern of one."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         asked = node.args[1:] if node.func.id in ("isinstance", "issubclass") else []
         return any(_named(each) & KINDS for each in asked)

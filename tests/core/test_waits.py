@@ -71,7 +71,7 @@ POLLS: Mapping[str, str] = {
     f"{_SCHEDULER}/membership/roll_call.py:RollCall.run": "executors",
     f"{_GATEWAY}/composition/runtime.py:_every": "a period",
 }
-"""Each wait that follows no failure, and what it polls."""
+"""Each wait that follows no failure, and the object that it polls."""
 
 
 def waits(tree: ast.Module) -> Iterator[tuple[str, bool]]:
@@ -85,7 +85,7 @@ def waits(tree: ast.Module) -> Iterator[tuple[str, bool]]:
 def losers(tree: ast.Module) -> Iterator[int]:
     """Yield the lines that name asyncio's `wait_for`.
 
-    On Python 3.11, a task that is cancelled when what it waits for ends goes on.
+    On Python 3.11, it loses a cancellation that comes at the end of the awaited object.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "asyncio.wait_for":
@@ -111,7 +111,7 @@ def _asks(seconds: ast.expr, function: list[ast.AST]) -> bool:
 
 
 def _assigned(node: ast.AST, names: set[str]) -> Iterator[ast.expr]:
-    """Yield what is assigned to one of the names."""
+    """Yield the values that are assigned to one of the names."""
     if isinstance(node, ast.Assign):
         targets = {each.id for one in node.targets for each in ast.walk(one)
                    if isinstance(each, ast.Name)}  # fmt: skip

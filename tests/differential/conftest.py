@@ -44,7 +44,7 @@ PARAMS = [
     pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in RUNNERS
 ]
 SHARE = 5
-"""One in so many statements of the corpus is in that share."""
+"""One in `SHARE` statements of the corpus is in that share."""
 SHORT = frozenset({"test_tpcds.py"})
 """Modules of which they run nothing."""
 

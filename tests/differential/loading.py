@@ -1,6 +1,6 @@
 """Reads the corpus: files of statements with comments that describe the expected answer.
 
--- name: what it covers, unique in the corpus
+-- name: the subject of the statement, unique in the corpus
 -- order: none | total | keys 1 2     (sorted columns, counted from 1; default: none)
 -- whole: SELECT ...                  (all rows of which the statement keeps some)
 -- error: InvalidQueryError           (the expected error)

@@ -98,8 +98,8 @@ async def other_partitions(dataset: Dataset) -> AsyncIterator[Distributed]:
 class Repeating:
     """A single node that runs each statement twice and returns the second answer.
 
-    The second run begins with the optimized plan of the first. Nothing else runs, but the engine
-    takes its cores for occupied, so that it runs in one partition.
+    The second run begins with the optimized plan of the first. No other statement runs, but the
+    engine takes its cores for occupied, so that it runs in one partition.
     """
 
     def __init__(self, of: SingleNode, crowd: Crowd) -> None:

@@ -1,4 +1,4 @@
-"""The architecture page: written from the import contracts and the code, and names what is there.
+"""The architecture page is generated from the contracts and the code, and names existing parts.
 
 `CARAWAY_WRITE_DOCS=1` writes its tables and its picture. A share of the source is written again
 once it is wrong by more than two points.

@@ -1,4 +1,4 @@
-"""Reads a runtime's tables with PyIceberg and DuckDB, and writes what it found as lines of JSON."""
+"""Reads a runtime's tables with PyIceberg and DuckDB, and writes the results as lines of JSON."""
 
 import glob
 import json

@@ -94,7 +94,7 @@ def test_ctrl_enter_runs_the_statement_at_the_cursor(watched: Watched) -> None:
     count.get_by_text(f"{ROWS:,} rows").wait_for()
     cells = watched.page.get_by_role("gridcell")
     assert cells.first.text_content() == "0"
-    # Only what is seen is in the page.
+    # The page has only the visible rows.
     assert cells.count() < 200
     watched.page.get_by_role("button", name="Sort by n").click()
     watched.page.get_by_role("button", name="Sort by n").click()
@@ -262,7 +262,7 @@ STAGES = {
 
 
 def test_a_statement_that_runs_shows_its_stages(watched: Watched) -> None:
-    """What a cluster says is played here; `test_stages` has what it says."""
+    """The test plays the answers of a cluster; `test_stages` tests the real ones."""
     asked: list[Any] = []
 
     def answer(route: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the pages of the console show when something is missing, refused or large."""
+"""The pages of the console for objects that are missing, refused or large."""
 
 import json
 import signal
@@ -258,7 +258,7 @@ def test_pages_that_nobody_uses_ask_less(browser: Any, runtime: Child) -> None:
     polls(watched, 60)
     idle = polls(watched, 60)
     assert 0 < idle <= used / 3
-    # Who comes back sees the present at once.
+    # A returning user sees the present at once.
     with watched.page.expect_response("**/v1/ready**"):
         watched.page.mouse.move(50, 50)
     assert polls(watched, 30) > 0

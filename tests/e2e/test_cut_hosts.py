@@ -1,4 +1,4 @@
-"""A process that is cut off from the others for 20 s costs nobody its Ray node.
+"""A process that is cut off from the others for 20 s does not cost any of them its Ray node.
 
 Each process is a network namespace. Each is cut off in both directions, and in one of them, with
 the state in a Valkey and without.

@@ -15,7 +15,7 @@ UNREAD = {
     "sail": {"kinds": "Unsupported data type"},
     "spark": {"kinds": "Spark does not support time fields"},
 }
-"""Tables that engines do not read, with words of what they say."""
+"""Tables that engines do not read, with words of their errors."""
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The whole way of a project on a laptop, with the real commands, clients and runtimes.
 
-`caraway management` and what it starts are processes; people use the command line, programs the
-Python client, and queries go to the runtime or through the service.
+`caraway management` and the runtimes that it starts are processes; people use the command line,
+programs the Python client, and queries go to the runtime or through the service.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ views:
 _SUM = "SELECT sum(price) AS total FROM orders"
 _PARTNER, _NEW_PARTNER = "partner-key-of-the-test", "another-key-of-the-partner"
 _KEY_S = 10.0
-"""How soon a runtime takes a new key."""
+"""The longest time until a runtime takes a new key."""
 _USERS = 4
 
 

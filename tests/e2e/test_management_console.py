@@ -169,7 +169,7 @@ def test_a_monitor_is_added_changed_and_deleted(watched: Watched, site: Site) ->
     assert (kept["enabled"], kept["spec"]["datasets"]) == (False, ["orders", "lines"])
     assert kept["targets"]["http"]["url"] == "https://hooks.example.com/slow"
 
-    # What the service refuses is said, and the form keeps what was written.
+    # The page shows the refusal of the service, and the form keeps its content.
     watched.page.get_by_role("button", name="Add a monitor").click()
     form = watched.page.get_by_role("form", name="New monitor")
     form.get_by_label("Name").fill("slow")
@@ -216,7 +216,7 @@ def test_a_reaction_is_added_changed_and_deleted(watched: Watched, site: Site) -
     )  # fmt: skip
     assert kept["targets"]["http"]["url"] == "https://hooks.example.com/unpaid"
 
-    # What the service refuses is said, and the form keeps what was written.
+    # The page shows the refusal of the service, and the form keeps its content.
     watched.page.get_by_role("button", name="Add a reaction").click()
     form = watched.page.get_by_role("form", name="New reaction")
     form.get_by_label("Name").fill("unpaid")

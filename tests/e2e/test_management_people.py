@@ -1,4 +1,4 @@
-"""Who may do what in the console of the management service, and how people come in."""
+"""Rights of people in the console of the management service, and their ways to sign in."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -151,7 +151,7 @@ def test_a_session_that_ends_comes_back_to_its_place_and_its_text(browser: Any, 
         watched.page.get_by_role("button", name="Discard your changes").wait_for(state="detached")
         manifest = site.api("GET", f"/v1/{place[2:]}").json()["config"]["manifest"]
         assert manifest.endswith("# not saved yet\n")
-        # Who signs out leaves no text behind.
+        # Signing out leaves no text behind.
         editor.click()
         watched.page.keyboard.insert_text("# secret")
         button(watched, "Sign out").click()

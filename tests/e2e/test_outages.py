@@ -1,8 +1,8 @@
 """The longest time without an answer when one pod, or all of them, are killed.
 
 The times are printed; docs/operate/troubleshooting.md explains them. With two schedulers, a request
-that is sent once more is answered, whichever single pod was killed. With CARAWAY_MEASURES=1, on a
-machine that does nothing else, the longest times have limits.
+that is sent once more is answered, whichever single pod was killed. With CARAWAY_MEASURES=1, on an
+otherwise idle machine, the longest times have limits.
 """
 
 import itertools
@@ -48,7 +48,7 @@ datasets:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What became of a request: its last status, 0 without a response, after so many attempts."""
+    """The result of a request: its last status, or 0 without a response, and its attempts."""
 
     at_s: float
     status: int

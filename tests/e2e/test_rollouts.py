@@ -1,7 +1,7 @@
 """New manifests, keys and certificates reach two servers under load, and no request fails.
 
 They are runtimes, or the schedulers of a cluster. Each process is replaced as a Deployment does it:
-a new one starts, the Service gets it, and the old one is told to end a moment before the Service
+a new one starts, the Service gets it, and the old one gets SIGTERM a moment before the Service
 forgets it. Clients keep connections and never retry.
 """
 

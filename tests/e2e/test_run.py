@@ -289,7 +289,7 @@ def test_address_in_use_is_refused(tmp_path: Path, people: Path, flag: str) -> N
     ("text", "message"),
     [
         ("datasets: [", "caraway.yaml:"),
-        # These are told apart in one place, which tests/core/manifest tests.
+        # One place distinguishes these; tests/core/manifest tests it.
         pytest.param("datasts: []\n", "did you mean 'datasets'?", marks=pytest.mark.full),
         pytest.param("evals: [{name: e}]\n", "'evals' is not impl", marks=pytest.mark.full),
         pytest.param(

@@ -27,9 +27,9 @@ IDENTITY = Description(ExecutorId("e"), "", PROTOCOL_VERSION, "build", "here", 1
 
 
 class _Cluster:
-    """Ray, its nodes and the actor: what happens is noted in order.
+    """Ray, its nodes and the actor: the events are noted in order.
 
-    `script` names what each life of the executor meets: "node" and "deploy" fail to start, "lost"
+    `script` has the event of each life of the executor: "node" and "deploy" fail to start, "lost"
     is a node that ends, "hung" an actor that does not answer, and "stop" a signal.
     """
 

@@ -31,9 +31,9 @@ SLOW = f"SELECT sum(length({'md5(' * DIGESTS}arrow_cast(v, 'Utf8'){')' * DIGESTS
 
 
 def slow() -> tuple[Task, list[TaskTable]]:
-    """Make a task that takes long; it stops when it is told, which not every join does.
+    """Make a task that takes long, and that can be stopped, which not every join can.
 
-    The engine looks whether it was told after some batches, so that small ones end it soon.
+    The engine checks for a stop after some batches, so that small ones end it soon.
     """
     batches = pa.table({"v": pa.arange(0, 4_000_000)}).to_batches(max_chunksize=1000)
     return task(SLOW, {"$t": NUMBERS}), [rows_of("t", pa.Table.from_batches(batches))]

@@ -1,8 +1,8 @@
 """The table of hostile statements, by family. `t` is a dataset of 1,000 rows.
 
 It has every function of DataFusion 55 whose output can be much larger than its input. `test_table`
-compares it with `information_schema`, and fails if an upgrade adds a function that nobody has
-assessed.
+compares it with `information_schema`, and fails if an upgrade adds a function without an
+assessment.
 """
 
 from collections.abc import Mapping

@@ -50,10 +50,10 @@ class Seen:
     most_bytes: int = 0
     slowest_s: float = 0.0
     machine_s: float = 0.0
-    """How long an unrelated process needed for a trivial task."""
+    """The time that an unrelated process needed for a trivial task."""
     unanswered: list[str] = field(default_factory=list)
     last_answer: str = ""
-    """What another client was told when all was over, unless it was its answer."""
+    """The response to another client after the end, unless it was the expected answer."""
     was_killed: bool = False
     calm_after_s: float = 0.0
 

@@ -1,1 +1,1 @@
-"""The Dockerfile, its scripts and compose.yaml: what can be told of them without an engine."""
+"""Tests of the Dockerfile, its scripts and compose.yaml, without a container engine."""

@@ -21,7 +21,7 @@ KEYS = {
     "image", "mem_limit", "networks", "ports", "profiles", "read_only", "restart",
     "security_opt", "shm_size", "stop_grace_period", "tmpfs", "volumes",
 }  # fmt: skip
-"""What the Compose specification calls what is used here."""
+"""The keys of the Compose specification that are used here."""
 
 
 def line(service: str) -> str:

@@ -93,7 +93,7 @@ def test_images_that_read_repositories_hold_git_and_others_do_not() -> None:
 
 
 def test_bytecode_of_the_standard_library_is_in_the_images(tmp_path: Path) -> None:
-    # Nobody can write it later, and the base image leaves it out.
+    # It cannot be written later, and the base image leaves it out.
     for stage in STAGES:
         assert "compileall" in lineage(stage)
     command = re.search(r"&& python (-m compileall .+) /usr/local/lib/python3\*", DOCKERFILE)

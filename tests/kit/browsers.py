@@ -25,7 +25,7 @@ NEEDED = (
 
 
 class Watched:
-    """A page of a browser, and what it asked for and complained of."""
+    """A page of a browser, with its requests and its complaints."""
 
     def __init__(self, page: Any, base: str) -> None:
         self.page = page

@@ -1,4 +1,4 @@
-"""Tables that clients of the table catalog read in tests, and what each client finds in them.
+"""Tables that clients of the table catalog read in tests, and the rows that each client finds.
 
 The clients run in an environment of their own; `make test-clients` installs them.
 """
@@ -173,7 +173,7 @@ def _in_utc(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What clients found, by client and question; of rows, also what SQL says."""
+    """The findings of clients, by client and question; for rows, also the result of SQL."""
 
     said: Mapping[tuple[str, str], Any]
     by_sql: Mapping[tuple[str, str], Any] = field(default_factory=dict)

@@ -31,7 +31,7 @@ class VirtualTimes:
 
     @property
     def awaited(self) -> list[datetime]:
-        """The moments that somebody waits for."""
+        """The moments that a waiting task has not reached."""
         return sorted(moment for moment, woken in self._waiting if not woken.done())
 
     def advance(self, now: datetime) -> None:

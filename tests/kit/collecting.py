@@ -1,10 +1,10 @@
 """A pytest plugin that makes it cheap to collect thousands of tests in several workers of xdist.
 
-Every worker imports all test modules. To rewrite their assertions takes longer than to import what
-was rewritten before, so each worker begins with other folders and finds the rest in the cache of
-bytecode. The garbage collector rests meanwhile. Then all that is loaded is taken out of its sight,
-and after each module what its tests have left: or it would visit a million objects, for a second,
-each time that a test asks for it.
+Every worker imports all test modules. To rewrite their assertions takes longer than to import
+modules that were rewritten before, so each worker begins with other folders and finds the rest in
+the cache of bytecode. The garbage collector rests meanwhile. Then all loaded objects are hidden
+from it, and after each module those that its tests have left. Otherwise it would visit a million
+objects, for a second, each time that a test calls it.
 """
 
 import gc

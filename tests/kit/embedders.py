@@ -1,4 +1,4 @@
-"""Embedding models for tests: quick, and told how to behave."""
+"""Embedding models for tests: quick, with a behaviour that the test sets."""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What `pip install 'caraway[EXTRA]'` brings, read from `pyproject.toml`."""
+"""The packages that `pip install 'caraway[EXTRA]'` installs, read from `pyproject.toml`."""
 
 import functools
 import re
@@ -15,7 +15,7 @@ FOR_DEVELOPERS = {"bench", "dev"}
 
 
 def brought(extra: str) -> set[str]:
-    """Return the packages that an extra installs in an empty environment; "" is no extra."""
+    """Return the packages that an extra, or "" for none, installs in an empty environment."""
     found: set[tuple[str, str]] = set()
     waiting = [("caraway", ""), ("caraway", extra)]
     while waiting:

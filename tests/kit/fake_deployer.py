@@ -10,7 +10,7 @@ from caraway_management.domain.deployments import Observed, Phase, Problem
 
 @dataclass
 class FakeDeployer:
-    """Keeps what it was asked for. Runtimes are ready at once, unless `phase` says otherwise."""
+    """Records its calls. Runtimes are ready at once, unless `phase` says otherwise."""
 
     running: dict[int, Wanted] = field(default_factory=dict)
     calls: list[tuple[str, int]] = field(default_factory=list)
@@ -19,7 +19,7 @@ class FakeDeployer:
     phase: Phase = Phase.READY
     problem: Problem | None = None
     strays: set[int] = field(default_factory=set)
-    """Projects that have something here which was not asked for."""
+    """Projects that have objects here which were not requested."""
     failure: Callable[[str], None] = lambda _call: None
     """Called before and after every call; may raise."""
 

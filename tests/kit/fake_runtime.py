@@ -1,4 +1,4 @@
-"""What answers in place of the runtimes that a management service reaches."""
+"""A fake of the runtimes that a management service reaches."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass

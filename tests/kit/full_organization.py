@@ -15,18 +15,18 @@ from tests.kit.management_credentials import callers
 CLUSTER = "blue"
 PLATFORM = Platform(clusters=(Cluster(CLUSTER, "local", organizations=("acme",)),))
 NOTICES = NoticeSettings(MailServer("mail.test", 25, "caraway@example.com"))
-"""What an installation needs for it: targets by e-mail, and a cluster of acme."""
+"""The settings of its installation: targets by e-mail, and a cluster of acme."""
 _TARGETS = {"email": {"emails": ["ops@example.com"]}}
 
 
 @dataclass(frozen=True, slots=True)
 class FullOrganization:
-    """What is in the organization `acme`."""
+    """The contents of the organization `acme`."""
 
     org: Org
     owner: Caller
     ids: dict[str, object]
-    """What the parameters of paths name, by their names."""
+    """The values of the parameters of paths, by their names."""
     api_key: str
 
     def state(self) -> list[object]:

@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
             "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "uploadpack.allowFilter", "GIT_CONFIG_VALUE_0": "true",
         }  # fmt: skip
-        # It fails where a commit is unknown, and says so in what it answers.
+        # It fails if a commit is unknown, and its output says so.
         done = subprocess.run(
             ["git", "http-backend"], env=environment, input=body, capture_output=True, check=False
         )

@@ -1,4 +1,4 @@
-"""A double of a model that executors host; a test scripts what its copies do."""
+"""A double of a model that executors host; a test scripts the behaviour of its copies."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -10,7 +10,7 @@ from caraway_core.protocols.hosting import HostedModel, HostedSpec, HostRoom
 
 @dataclass(eq=False)
 class Script:
-    """What all copies of a model do, and what was asked of them."""
+    """The behaviour of all copies of a model, and their requests."""
 
     parts: tuple[bytes, ...] = (b"one", b"two")
     asked: list[bytes] = field(default_factory=list)
@@ -20,7 +20,7 @@ class Script:
     """Answers that their caller did not read to the end."""
     load_error: ModelError | None = None
     dies: int = 0
-    """How many of the next calls end the process of the model."""
+    """The number of the next calls that end the process of the model."""
     may_load: asyncio.Event = field(default_factory=asyncio.Event)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
     may_go_on: asyncio.Event = field(default_factory=asyncio.Event)

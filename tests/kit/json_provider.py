@@ -95,7 +95,7 @@ def json_provider(answer: Answer) -> Iterator[JsonProvider]:
 
 
 def vector_of(text: str | list[int], dimensions: int = 4) -> list[float]:
-    """A vector that tells a text from others of another length."""
+    """Return a vector that depends on the length of a text."""
     return [float(len(text)), 1.0, *([0.0] * (dimensions - 2))]
 
 

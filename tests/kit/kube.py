@@ -3,7 +3,7 @@
 Beyond kmock: uid, resourceVersion and generation; updates with optimistic locking; dry runs; label
 selectors; watches from a version; separate status; preconditions; finalizers; cascading deletion;
 the defaults and rules in `kube_rules`. Schemas are not checked. An apply creates or merges; it does
-not remove what its manager applied before.
+not remove fields that its manager applied before.
 """
 
 import asyncio

@@ -62,7 +62,7 @@ class Probed:
 
 @dataclass(slots=True)
 class Kubelet:
-    """Probes running containers; what it sees stands in `unhealthy` and `killed`."""
+    """Probes running containers, and records the results in `unhealthy` and `killed`."""
 
     unhealthy: list[tuple[str, str]] = field(default_factory=list)
     """The containers of probes that failed, and why: a kubelet makes an event of each."""

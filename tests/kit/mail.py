@@ -14,7 +14,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 @dataclass(slots=True)
 class MailBox:
-    """What the server was sent."""
+    """The mail that the server received."""
 
     port: int = 0
     messages: list[EmailMessage] = field(default_factory=list)

@@ -137,7 +137,7 @@ class Installation:
         return self.run(changed)
 
     def wait_for_records(self) -> None:
-        """Return once what no response waited for is written."""
+        """Return once the changes are written for which no response waited."""
         self.run(self.services.database.later.written)
 
     def rows(self, query: Select[_Result]) -> list[_Result]:
@@ -246,7 +246,7 @@ def _prepare_alone(url: URL) -> None:
 
 
 def declared_app() -> FastAPI:
-    """Return the application for what it declares."""
+    """Return the application, to read its declarations."""
     return app.declare()
 
 

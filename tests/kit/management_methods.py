@@ -115,7 +115,7 @@ class Operation:
 
     @property
     def answer(self) -> tuple[str, str, str]:
-        """Return the type of the answer, the method that sends the call, and what it accepts."""
+        """Return the type of the answer, the method that sends the call, and the Accept header."""
         good = [text for status, text in self.spec["responses"].items() if status.startswith("2")]
         content = good[0].get("content", {}) if good else {}
         if not content:

@@ -27,7 +27,7 @@ class Site:
     issuer: Issuer
 
     def api(self, method: str, path: str, json: Any = None) -> httpx.Response:
-        """Send a request as the owner, beside the page."""
+        """Send a request as the owner, without the page."""
         headers = {"authorization": f"Bearer {self.token}"}
         answer = httpx.request(method, f"{self.url}{path}", headers=headers, json=json)
         assert answer.status_code < 300, answer.text

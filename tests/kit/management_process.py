@@ -38,7 +38,7 @@ class Served:
 
 @dataclass(slots=True)
 class Laptop:
-    """A data directory, and what was started with it."""
+    """A data directory, and the processes that were started with it."""
 
     home: Path
     database: str | None = None
@@ -60,7 +60,7 @@ class Laptop:
         return ["--data-dir", str(self.data), *chosen, *keys]
 
     def run(self, *words: str, stdin: str = "", folder: Path | None = None) -> str:
-        """Run a command to its end, as a user does who is signed in; return what it prints."""
+        """Run a command to its end, as a user does who is signed in; return its output."""
         done = subprocess.run(
             [CARAWAY, *words], input=stdin, cwd=folder or self.home, env=self._environ(),
             capture_output=True, text=True, timeout=_COMMAND_S,
@@ -116,7 +116,7 @@ class Laptop:
         return [pid for pid, words in _command_lines().items() if manifest in words]
 
     def end_runtimes(self) -> None:
-        """End every runtime and what it started, also after a failure of the test."""
+        """End every runtime and its processes, also after a failure of the test."""
         deadline = time.monotonic() + _STOP_S
         while pids := {pid for held in self.runtimes().values() for pid in held if _lives(pid)}:
             assert time.monotonic() < deadline, f"these processes do not end: {pids}"
@@ -137,7 +137,7 @@ class Laptop:
 
 @contextlib.contextmanager
 def laptop(home: Path, **settings: Any) -> Iterator[Laptop]:
-    """Return an empty data directory; what was started with it has ended after the block."""
+    """Return an empty data directory; its processes have ended after the block."""
     made = Laptop(home, **settings)
     try:
         yield made

@@ -1,4 +1,4 @@
-"""An MCP server of somebody else, as a process on its standard streams."""
+"""An MCP server of a third party, as a process on its standard streams."""
 
 import os
 import sys

@@ -69,7 +69,7 @@ class World:
     gone: set[int] = field(default_factory=set)
     truncations: int = 0
     sent: dict[int, int] = field(default_factory=dict)
-    """How many truncations had begun, or ended, when a row was sent first."""
+    """The number of truncations that had begun, or ended, when a row was sent first."""
     source: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     numbers: int = 0
@@ -266,7 +266,7 @@ class Member:
         return True
 
     async def truncate(self) -> None:
-        """Send a TRUNCATE, which deletes what was acknowledged before."""
+        """Send a TRUNCATE, which deletes the rows that were acknowledged before."""
         world = self.world
         async with world.one_truncation:
             world.truncations += 1

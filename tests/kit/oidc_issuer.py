@@ -24,7 +24,7 @@ CLIENT_ID, CLIENT_SECRET = "caraway", "s3cret/with+signs"
 
 
 class Issuer:
-    """Signs users in who need no password; tests change what it answers."""
+    """Signs users in without a password; tests change its answers."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now

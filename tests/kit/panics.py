@@ -1,4 +1,4 @@
-"""A stand-in for panics of native code."""
+"""A double of panics of native code."""
 
 
 class Panic(BaseException):

@@ -25,7 +25,7 @@ from tests.kit.ray_cluster import MARK
 
 _STOP_S = 60
 _EPHEMERAL = 32768
-"""From here on, Linux gives ports to whoever connects."""
+"""From here on, Linux gives ports to outgoing connections."""
 _HEAD_PORT, _FLIGHT_PORT = 6390, 50051
 """Ports that are replaced: nodes of other tests have a head too, and the second is ephemeral."""
 _PORT = re.compile(r":(\d{4,5})$")
@@ -35,7 +35,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """How kubelet stops a container: a delay before SIGTERM, and the time until SIGKILL."""
+    """Times of kubelet when it stops a container: before SIGTERM, and from then until SIGKILL."""
 
     pause_s: float
     grace_s: float
@@ -43,7 +43,7 @@ class Goodbye:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a container ended; times count from the deletion of its pod."""
+    """The end of a container; times count from the deletion of its pod."""
 
     code: int
     after_s: float
@@ -63,7 +63,7 @@ class Pods:
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
     goodbyes: dict[str, Goodbye] = field(default_factory=dict)
     ports: Mapping[int, int] = field(default_factory=dict)
-    """What stands in place of ports of the pods."""
+    """The replacements of ports of the pods."""
 
     def address(self, pod: str) -> str:
         """Return the address of a pod, which Services of one pod share."""

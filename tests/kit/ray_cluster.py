@@ -57,7 +57,7 @@ class Host:
     """Where a process runs, if not simply on this machine."""
 
     within: Sequence[str] = ()
-    """What to put before its command."""
+    """The words before its command."""
     environ: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""A provider that answers what a test scripts, and remembers what it was asked."""
+"""A provider that answers as a test scripts it, and remembers its requests."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a provider with the responses API sends, as a test scripts it."""
+"""The events of a provider with the responses API, as a test scripts them."""
 
 from typing import Any
 

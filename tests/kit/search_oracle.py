@@ -99,7 +99,7 @@ class Shelf:
         return asked, chosen
 
     def expected(self, asked: Mapping[str, Any], chosen: Filter) -> Found:
-        """What the search must find: rows fused by their ranks in both lists."""
+        """The expected rows of the search, fused by their ranks in both lists."""
         words = asked["text"]
         if keywords := asked.get("keywords"):
             words = " ".join(f'"{each}"' if " " in each else each for each in keywords)

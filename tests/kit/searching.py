@@ -1,4 +1,4 @@
-"""Searches by plain SQL, so that a statement without searches says what is expected."""
+"""Searches by plain SQL, so that a statement without searches gives the expected rows."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,13 +25,13 @@ def score(method: SearchMethod, column: str, text: str) -> str:
 
 @dataclass
 class PlainSearches:
-    """Searches the column `body` of any table; remembers what it was asked."""
+    """Searches the column `body` of any table, and remembers its requests."""
 
     dispatch: Dispatch
     asked: list[TableSearch] = field(default_factory=list)
     points: list[ReadPoint] = field(default_factory=list)
     on_found: Callable[[], Awaitable[object]] | None = None
-    """What happens after each search."""
+    """Called after each search."""
 
     async def search(self, search: TableSearch, at: ReadPoint) -> FoundRows:
         self.asked.append(search)

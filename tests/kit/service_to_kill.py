@@ -100,7 +100,7 @@ async def main(
     minute: int,
     kill_at: int | None,
 ) -> None:
-    """Have so many deployments of the project, and do what is to do."""
+    """Make sure that the project has `deployments` of them, and do the work that is due."""
     opened = StepDatabase(database.parse_url(url))
     steps = opened.steps = Steps(kill_at)
     clock = management.Clock()

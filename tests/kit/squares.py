@@ -28,7 +28,7 @@ class NumbersSplit(TableSplit):
 
 @dataclass(frozen=True, slots=True)
 class SquaresTable(TableSpec):
-    """The numbers below `count`, and their squares, in so many splits."""
+    """The numbers below `count`, and their squares, in `parts` splits."""
 
     count: int
     parts: int = 1
@@ -49,7 +49,7 @@ class SquaresTable(TableSpec):
 
 
 scanned: list[str] = []
-"""The splits that scans in this process were asked for."""
+"""The splits that this process was to scan."""
 
 
 class _Rows:

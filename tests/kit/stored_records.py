@@ -56,7 +56,7 @@ VERSION = DatasetVersion(
 
 
 class _Store:
-    """Keeps what is written."""
+    """Keeps the written entries."""
 
     def __init__(self) -> None:
         self.held: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""How workers share the work of collecting tests."""
+"""Workers share the work of collecting tests."""
 
 import gc
 

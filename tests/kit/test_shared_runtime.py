@@ -1,4 +1,4 @@
-"""What tests share that run on one loop."""
+"""Fixtures that tests of one loop share."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

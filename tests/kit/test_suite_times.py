@@ -55,7 +55,7 @@ def test_it_counts_what_the_workers_of_xdist_run(tmp_path: Path) -> None:
         module.write_text("def test_a(): ...\ndef test_b(): ...\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n2", "--dist=loadfile"]
-    # Plug-ins that are not asked for take seconds to load.
+    # Other plug-ins take seconds to load.
     outer = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     ran = subprocess.run(
         [*command, "-p", "tests.kit.suite_times"], cwd=tmp_path, capture_output=True, text=True,

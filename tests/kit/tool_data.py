@@ -32,7 +32,7 @@ LIMITS = RowLimits(500, 256 * 1024)
 
 @dataclass
 class EngineData:
-    """Tables by name. `known` says more of some; `asked` and `statements` keep what was run."""
+    """Tables by name. `known` says more of some; `asked` and `statements` keep the calls."""
 
     rows: Mapping[str, pa.Table]
     known: Mapping[str, KnownTable] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A real receiver of webhooks on this machine, which keeps what it is sent."""
+"""A real receiver of webhooks on this machine, which keeps the requests."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ class Received:
 
 @dataclass(slots=True)
 class Receiver:
-    """What the receiver was sent."""
+    """The requests that the receiver got."""
 
     url: str = ""
     requests: list[Received] = field(default_factory=list)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 
 class Wire:
-    """A proxy port that records what it forwards."""
+    """A proxy port that records the forwarded bytes."""
 
     def __init__(self, address: str) -> None:
         self._host, _, port = address.rpartition(":")

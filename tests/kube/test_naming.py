@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caraway_kube import naming
 
-# What the API server accepts.
+# The names that the API server accepts.
 SERVICE = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 PIECES = st.sampled_from([*naming.PARTS, "a", "b", "x1", "-", "-", "--", "9", "A", ".", "é", "_"])

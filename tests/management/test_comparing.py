@@ -12,13 +12,13 @@ SECRET = re.compile(
     r"(^|_)(secret|token|password|csrf|nonce|verifier|challenge|signature|cookie|digest|hash|mac)$"
 )
 NOT_SECRET = {
-    # The digest of a request tells a repetition from another request with the same key.
+    # The digest of a request distinguishes a repetition from another request with the same key.
     ("api/idempotency.py", "present.request_hash != digest"),
 }
 
 
 def names_of(node: ast.expr) -> Iterator[str]:
-    """Yield the last names of what is compared: of columns none, as the database compares those."""
+    """Yield the last names of compared values, but not of columns: the database compares those."""
     match node:
         case ast.Name(id=name):
             yield name

@@ -16,11 +16,11 @@ from tests.kit.management import Installation
 
 @dataclass
 class Recorder:
-    """A handler that records entries, and answers as it is told."""
+    """A handler that records entries, and answers as the test says."""
 
     seen: list[tuple[str, int]] = field(default_factory=list)
     answers: dict[int, object] = field(default_factory=dict)
-    """What to do at the first call for a payload's number."""
+    """The result of the first call for a payload's number."""
 
     async def __call__(self, entry: Entry) -> Again | None:
         number = entry.payload["n"]

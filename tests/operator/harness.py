@@ -41,7 +41,7 @@ class FakeSchedulerClient:
     emulator: Emulator
     asked: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    """Drains that were asked for while the schedulers refuse the operator."""
+    """Drains that were requested while the schedulers refuse the operator."""
     drains: dict[str, str] = field(default_factory=dict)
     """Draining executors with the uid of their pod. A new pod is not draining."""
     busy: set[str] = field(default_factory=set)

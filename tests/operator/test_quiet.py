@@ -1,4 +1,4 @@
-"""What the operator does while nothing changes."""
+"""The requests of the operator while the cluster does not change."""
 
 from caraway_kube.api.kinds import ObjectRef
 from caraway_operator.kube.lease import LeaderElection

@@ -65,7 +65,7 @@ async def test_a_rollout_from_schedulers_that_refuse_comes_to_its_end(
 
         seen = await roll_out(at)
 
-        # Until a scheduler answers, no drain is asked for. Its timeout would end the wait as well.
+        # No drain is requested until a scheduler answers. Its timeout would end the wait as well.
         assert at.schedulers.refused == []
         if replicas == 3:
             assert at.schedulers.asked == ["drain shop-executor-1", "drain shop-executor-0"]

@@ -62,7 +62,7 @@ def environment(extra: str, *others: str, lock: str = "dev.txt") -> Path:
 def ran(
     command: list[str | Path], folder: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> str:
-    """Run a command that must succeed; return what it printed."""
+    """Run a command that must succeed; return its output."""
     done = subprocess.run(
         command, cwd=folder, timeout=_INSTALL_S, capture_output=True, text=True,
         env={**os.environ, "UV_CACHE_DIR": str(PLACE / "cache"), **(environ or {})},

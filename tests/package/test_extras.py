@@ -1,4 +1,4 @@
-"""Each extra alone in an empty environment: it starts, answers, and does what it is for."""
+"""Each extra alone in an empty environment: it starts, answers, and serves its purpose."""
 
 import functools
 import json

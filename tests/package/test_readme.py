@@ -1,4 +1,4 @@
-"""What the README shows, from an empty directory with an empty home."""
+"""The commands of the README, from an empty directory with an empty home."""
 
 import os
 import re

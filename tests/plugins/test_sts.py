@@ -1,4 +1,4 @@
-"""Temporary credentials: requests are signed as AWS does, and failures tell no secrets."""
+"""Temporary credentials: requests are signed as AWS does, and failures show no secrets."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -10,7 +10,7 @@ Rows = Sequence[Mapping[str, Any]]
 def is_same(given: Rows, right: Rows, *, has_order: bool) -> bool:
     """Return whether rows are the right ones.
 
-    Columns may be in another order, and there may be more of them than were asked for.
+    Columns may be in another order, and there may be more of them than the right rows have.
     """
     if len(given) != len(right):
         return False

@@ -30,7 +30,7 @@ _COLUMNS_SQL = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """What came of a question."""
+    """The answer to a question, and whether it is right."""
 
     asked: QuestionCase
     is_right: bool

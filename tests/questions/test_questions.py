@@ -1,7 +1,7 @@
-"""A real model of half a billion parameters, offline: how many questions it answers right.
+"""A real model of half a billion parameters, offline: the share of questions that it answers right.
 
-Prompts were tuned on the first 60 questions. The others show what the prompts are worth, beside the
-same model that is given the types of the columns by hand.
+Prompts were tuned on the first 60 questions. The others show the value of the prompts, compared
+with the same model that is given the types of the columns by hand.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -1,4 +1,4 @@
-"""A block of bytes gives back what was packed, or one kind of error."""
+"""A block of bytes gives back its packed values, or one kind of error."""
 
 import mmap
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bodies in parts: what is packed comes back, and damage is told apart from an end."""
+"""Bodies in parts: unpacking returns the packed bytes, and distinguishes damage from an end."""
 
 import gzip
 import random

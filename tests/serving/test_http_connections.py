@@ -251,7 +251,7 @@ async def test_a_request_says_if_its_body_is_here(body: bytes, is_whole: bool) -
 
 
 class Written:
-    """A transport that keeps what each call would send."""
+    """A transport that keeps the bytes of each call."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []

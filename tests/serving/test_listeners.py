@@ -1,4 +1,4 @@
-"""Sockets of processes: what cannot be bound is told with the flag that changes it."""
+"""Sockets of processes: the error of an address that cannot be bound names the flag to change."""
 
 import asyncio
 import socket

@@ -22,7 +22,7 @@ SCHEMA = pa.schema({"n": pa.int64()})
 
 
 class Wire:
-    """What a server has been told to send."""
+    """The messages that a server received for sending."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []

@@ -1,4 +1,4 @@
-"""How far a followed dataset is behind, from the batches of its source."""
+"""The lag of a followed dataset, from the batches of its source."""
 
 from datetime import UTC, datetime, timedelta
 

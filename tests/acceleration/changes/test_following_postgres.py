@@ -64,7 +64,7 @@ class Dataset:
 
 
 class HeldClaim:
-    """A claim that nobody else wants."""
+    """A claim without competitors."""
 
     async def take(self) -> bool:
         return True

@@ -28,7 +28,7 @@ VALUES: dict[pa.DataType, list[Any]] = {
 
 
 def by_hand(rows: list[tuple[Any, ...]], exists: list[bool], leaving: set[Any]) -> bool:
-    """Tell if two rows would have one key."""
+    """Return whether two rows would have one key."""
     seen = set()
     for key, is_there in zip(rows, exists, strict=True):
         if key in seen or (is_there and key not in leaving):

@@ -1,4 +1,4 @@
-"""What holds of refreshes after any sequence of events."""
+"""Invariants of refreshes after any sequence of events."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How far accelerated datasets are behind their sources."""
+"""The lag of accelerated datasets behind their sources."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -120,7 +120,7 @@ def test_concurrent_changes_do_not_repeat_a_merge(
 
     async def work(world: World) -> None:
         members = await begun(world)
-        # Nothing else creates entries with several rows here.
+        # No other code creates entries with several rows here.
         tries = overtaken(
             members, 3, lambda version: any(each.chunk.row_count > 1 for each in version.log)
         )

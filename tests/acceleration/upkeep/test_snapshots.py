@@ -57,7 +57,7 @@ class Cluster:
             await snapshots_of(self.writer, self.store).write()
 
     async def overtake(self) -> None:
-        """Write so many snapshots that the existing ones are deleted."""
+        """Write enough snapshots that the existing ones are deleted."""
         await self.write(2)
 
     def rows(self, first: Successor | None) -> list[int]:

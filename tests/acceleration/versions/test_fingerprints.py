@@ -1,4 +1,4 @@
-"""Fingerprints of definitions outlive releases: they name what a manifest has and nothing else."""
+"""Fingerprints of definitions outlive releases: they depend only on keys that define rows."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Datasets that schedulers keep: marks are renewed by all and removed only where nobody does."""
+"""Marks of datasets: all schedulers renew them, and only marks without renewal are removed."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""What a version says of itself, summed over its parts and its log."""
+"""The facts of a version, summed over its parts and its log."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Versions in the state store: what is written is read back, and damage is a clear error."""
+"""Versions in the state store: reading returns the written version, and damage is a clear error."""
 
 import base64
 import json

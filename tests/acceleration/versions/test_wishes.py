@@ -1,4 +1,4 @@
-"""Refreshes and settings that were asked for: they outlive the scheduler that took them."""
+"""Requested refreshes and settings outlive the scheduler that accepted them."""
 
 import asyncio
 import json

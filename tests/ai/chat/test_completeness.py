@@ -1,4 +1,4 @@
-"""Answers that are cut off or damaged are no answers, whatever a provider says of them."""
+"""Answers that are cut off or damaged are refused, even if the provider calls them complete."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the manifest sets fills what a caller left out, and nothing else."""
+"""Settings of the manifest fill only the fields that a caller left out."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""What a local model is asked where a request has tools, and what becomes of its text."""
+"""The prompt of a local model for a request with tools, and the reading of its text."""
 
 import json
 from collections.abc import AsyncGenerator

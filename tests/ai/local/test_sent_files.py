@@ -53,7 +53,7 @@ async def test_a_file_is_sent_once(
     monkeypatch.setattr(FolderResultStore, "write_chunk", counted)
     assert await sender(tmp_path).send(file, "m.gguf") == sent
     assert not written
-    # What the store has lost is sent again.
+    # Chunks that the store has lost are sent again.
     await FolderResultStore(tmp_path / "store").delete(sent.key)
     assert await sender(tmp_path).send(file, "m.gguf") == sent
     assert written == [0, 1, 2]

@@ -35,7 +35,7 @@ class TokenService:
 def principal(url: str) -> ServicePrincipal:
     spec = ModelSpec("m", "databricks", "llama", PARAMS)
     found = ServicePrincipal(spec, ModelParams(spec), url)
-    # These are not asked for anything over plain HTTP, and to read the usual ones takes long.
+    # The tests use plain HTTP, and to load the usual certificates takes long.
     found._verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return found
 

@@ -1,4 +1,4 @@
-"""What providers and connections do wrong becomes the right error, and shows no secret."""
+"""Failures of providers and connections become the right errors, and show no secret."""
 
 import errno
 import itertools

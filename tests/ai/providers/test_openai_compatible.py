@@ -118,7 +118,7 @@ async def test_a_silent_stream_times_out(server: LLMockServer) -> None:
 
 async def test_a_server_that_is_away_is_named() -> None:
     with socket.socket() as taken:
-        # Bound, but nobody listens.
+        # The port is bound, but does not listen.
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     model = built("openai", address)

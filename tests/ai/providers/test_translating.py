@@ -1,4 +1,4 @@
-"""What adapters with a wire of their own share: each mistake of a request names its field."""
+"""Rules that adapters with own wire formats share: each mistake of a request names its field."""
 
 import base64
 import itertools

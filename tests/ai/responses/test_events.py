@@ -38,7 +38,7 @@ def events_of(chunks: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 class Client:
-    """Puts a response together from its events, and checks that each refers to what is there."""
+    """Assembles a response from its events, and checks that each event refers to existing items."""
 
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The context of text-to-SQL as a page and as JSON: what it says, and that it can be copied."""
+"""The context of text-to-SQL as a page and as JSON: its content, and that it can be copied."""
 
 import json
 from typing import Any

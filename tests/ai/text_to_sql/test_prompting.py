@@ -1,4 +1,4 @@
-"""What a model is told of the tables, and what is left out when there is too much."""
+"""The description of the tables for a model, and the parts that are left out of a long one."""
 
 from collections.abc import Mapping, Sequence
 

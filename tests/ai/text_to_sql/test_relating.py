@@ -1,4 +1,4 @@
-"""Names tell which columns belong together, and no more than that."""
+"""Names alone show which columns belong together."""
 
 import pytest
 

@@ -61,7 +61,7 @@ ROUNDS = st.lists(st.lists(ITEMS, max_size=4, unique_by=lambda item: item["id"])
 
 @given(ROUNDS)
 def test_streamed_and_whole_responses_agree(answers: list[list[dict[str, Any]]]) -> None:
-    # A round without calls is the last one, and what is left of a script is not asked for.
+    # A round without calls is the last one; the loop does not request the rest of a script.
     answers = [*answers, [scripted.message("end", "m9")]]
     whole, streamed = Scripted(list(answers)), Scripted(list(answers))
     first, second = loop(whole), loop(streamed)
@@ -80,7 +80,7 @@ def test_streamed_and_whole_responses_agree(answers: list[list[dict[str, Any]]])
     assert [e["output_index"] for e in done] == list(range(len(done)))
     assert [e["type"] for e in events].count("response.created") == 1
     assert last["response"]["usage"]["total_tokens"] == 7 * len(whole.requests)
-    # What was said has each call just once, and its result.
+    # The output has each call just once, and its result.
     ids = [item["call_id"] for item in first.said if item.get("name") in ("own", "own2")]
     results = [i["call_id"] for i in first.said if i["type"] == "function_call_output"]
     assert sorted(ids) == sorted(results)

@@ -1,4 +1,4 @@
-"""The state of a loop: what is sent next, when it ends, and what it costs."""
+"""The state of a loop: its next request, its end, and its cost."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -157,7 +157,7 @@ def test_a_conversation_of_items() -> None:
     state.take_output(output, found)
     state.take_result(found[0], "r")
     asked = state.next_request()
-    # A call that nobody runs has no result, and providers refuse it.
+    # A call that was not run has no result, and providers refuse it.
     assert asked["input"] == [
         {"type": "message", "role": "user", "content": "hi"}, thought, output[1], output[3],
         {"type": "function_call_output", "call_id": "1", "output": "r"},
@@ -170,7 +170,7 @@ def test_a_conversation_of_items() -> None:
 def test_items_are_own_by_type_and_name() -> None:
     state = response_rounds(tools=[{"type": "function", "name": "c"}])
     assert state.is_own(item("a", "1"))
-    # Nobody has it: the model is told so.
+    # No tool has this name: the loop takes the call, and answers with an error.
     assert state.is_own(item("nowhere", "1"))
     for other in (item("c", "1"), {**item("a", "1"), "type": "custom_tool_call"}, {},
                   {"type": "function_call"}, {**item("a", "1"), "name": ["a"]}):  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a tool returns or raises becomes a text that every provider can be sent."""
+"""Results and exceptions of tools become texts that every provider accepts."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ async def test_wrong_arguments_are_told_to_the_model(arguments: str, expected: s
 
 
 class Failing:
-    """Raises what it is told to."""
+    """Raises the error of the test."""
 
     name = "t"
     description = "fails"
@@ -122,7 +122,7 @@ async def test_what_is_no_json_ends_no_loop(value: Any) -> None:
 
 
 class Waiting:
-    """Counts how many calls run at once; each ends when there are so many."""
+    """Counts the calls that run at once; later calls end first."""
 
     name = "t"
     description = "waits"

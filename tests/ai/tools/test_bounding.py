@@ -1,4 +1,4 @@
-"""What a tool may return: within the limits, cut, or refused."""
+"""Results of tools: within the limits, cut, or refused."""
 
 from typing import Any
 

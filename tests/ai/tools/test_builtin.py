@@ -187,7 +187,7 @@ async def test_a_table_that_the_caller_may_not_read_is_not_there() -> None:
             await call(data(), tool, LIMITED, **given)
         with pytest.raises(NotFoundError) as nothing:
             await call(data(), tool, LIMITED, **_renamed(given))
-        # The words do not tell whether there is such a table.
+        # The message does not reveal whether the table exists.
         told = caught.value.message.replace("s.people", "s.nobody")
         assert told == nothing.value.message
 

@@ -1,4 +1,4 @@
-"""A tool over HTTP sends what its address asks for, and tells what went wrong."""
+"""A tool over HTTP sends its arguments in the path, query or body, and reports failures."""
 
 import json
 from collections.abc import Callable

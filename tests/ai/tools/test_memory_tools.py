@@ -1,4 +1,4 @@
-"""What models keep: facts go to a dataset once, and come back by their age."""
+"""Memories of models: facts are stored once in a dataset, and are returned by age."""
 
 import secrets
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tools are found by what they do, in any wording of names and descriptions."""
+"""Tools are found by their purpose, in any wording of names and descriptions."""
 
 import math
 from collections.abc import Sequence

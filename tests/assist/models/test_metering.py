@@ -1,4 +1,4 @@
-"""What is counted and recorded of calls, and what is not."""
+"""Calls are counted and recorded; their content is recorded only if the manifest says so."""
 
 from pathlib import Path
 from typing import Any

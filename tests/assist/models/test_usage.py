@@ -142,7 +142,7 @@ def test_every_refusal_is_due_and_its_wait_is_enough(
         assert (reached is not None) == is_refused(clock.now)
         if reached is not None:
             later = Clock(now=clock.now + reached.wait_s)
-            # The limit that was told allows a call by then; another one may still be reached.
+            # The reported limit allows a call by then; another one may still be reached.
             usage._clock, told = later, reached.limit
             after = usage.used_up()
             assert after is None or after.limit != told

@@ -1,4 +1,4 @@
-"""What is kept of searches, and what a change of the manifest drops."""
+"""The cache of search results, and the entries that a change of the manifest drops."""
 
 from caraway_assist.search.requests import SearchRequest
 from caraway_assist.search.results_cache import SearchResultsCache

@@ -1,4 +1,4 @@
-"""Memories of models: what is kept, who may keep it, and what comes back."""
+"""Memories of models: their content, the right to write them, and their retrieval."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Times of workers over a real store: one scheduler takes each, and nobody takes it again."""
+"""Times of workers over a real store: exactly one scheduler takes each."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and never over what is not theirs."""
+"""Files that commands write: whole or not at all, and never over files of others."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Statements over Flight, against a fake server that fails as told."""
+"""Statements over Flight, against a fake server with scripted failures."""
 
 import threading
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ def threads_of_clients() -> list[str]:
 def test_endpoints_are_read_at_once_and_their_rows_come_in_order(
     client: Client, served: FakeFlight
 ) -> None:
-    # None of them begins before all of them are asked for.
+    # No endpoint begins before all of them are requested.
     together = threading.Barrier(MOST_AHEAD)
 
     def part(number: int) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""JSON of servers: lines over any chunks, and everything else is refused with what was sent."""
+"""JSON of servers: lines over any chunks; the error of other content quotes the response."""
 
 import json
 from collections.abc import Iterator

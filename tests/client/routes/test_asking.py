@@ -1,4 +1,4 @@
-"""Questions in words: what is sent, and what is made of the answers."""
+"""Questions in words: the requests, and the reading of the answers."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Calls in threads: cancelled tasks end what they wait for, and never block others."""
+"""Calls in threads: cancelled tasks end their waits, and never block others."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ async def test_a_call_returns_its_result_or_raises_its_error() -> None:
 
 
 async def test_cancelled_calls_end_what_all_threads_wait_for() -> None:
-    """What ends a call must not wait for one of the threads: they all wait for it."""
+    """The end of a call must not wait for one of the threads: they all wait for it."""
     calls = ThreadedCalls(2)
     doors = [threading.Event() for _ in range(2)]
     tasks = [

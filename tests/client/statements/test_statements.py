@@ -1,4 +1,4 @@
-"""What of a statement is tried again, and which way; what is sent of its parameters."""
+"""Retries of statements, the change from Flight to HTTP, and the encoding of parameters."""
 
 import datetime as dt
 import decimal

@@ -13,7 +13,7 @@ from caraway_core.channels.channel import Channel
 
 @dataclass
 class End:
-    """One end of a pair of channels, and what it has received."""
+    """One end of a pair of channels, and the messages that it received."""
 
     received: list[tuple[Any, bytes | None]] = field(default_factory=list)
     lost: asyncio.Event = field(default_factory=asyncio.Event)

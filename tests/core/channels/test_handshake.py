@@ -60,7 +60,7 @@ async def test_a_listener_without_the_token_is_refused_by_the_caller() -> None:
         calling = asyncio.ensure_future(handshake.as_caller(caller, TOKEN))
         listener.send(b"0" * 32)
         said = await received(listener)
-        # What the caller has shown is no answer to it.
+        # The caller's own proof is not accepted as the listener's.
         listener.send(said[-64:])
         with pytest.raises(NoProofError, match="does not know the cluster's token"):
             await calling

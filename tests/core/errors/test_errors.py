@@ -44,6 +44,6 @@ def test_a_class_whose_arguments_are_not_its_message_crosses() -> None:
     error = pickle.loads(pickle.dumps(errors.ManifestError(EXAMPLES["problems"])))
     assert error.problems == tuple(EXAMPLES["problems"])
     assert str(error) == "f:3: a.b: bad\ng: x"
-    # What a caller adds to an error goes with it.
+    # Attributes that a caller adds to an error are pickled with it.
     error.hint = "look"
     assert pickle.loads(pickle.dumps(error)).hint == "look"

@@ -1,4 +1,4 @@
-"""The section `functions`: what it becomes, and what is refused."""
+"""The section `functions`: its result, and the entries that are refused."""
 
 import textwrap
 from typing import Any

@@ -1,4 +1,4 @@
-"""The section `tools`: what is read, and what is refused with its line."""
+"""The section `tools`: its result, and the entries that are refused with their line."""
 
 from pathlib import Path
 

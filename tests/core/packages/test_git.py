@@ -1,4 +1,4 @@
-"""The reader of git repositories: its limits, and what it does not follow."""
+"""The reader of git repositories: its limits, and the links that it does not follow."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ async def test_contents_that_are_not_read_do_not_count(tmp_path: Path) -> None:
     with git_repositories.serving(tmp_path) as server:
         assert await read(f"{server.url}/acme/shop.git", sha) == MANIFEST.encode()
         assert server.sent_bytes < 50_000
-    # This server sends everything: what is packed well is not unpacked.
+    # This server sends everything; well compressed contents are not unpacked.
     assert await read(repository.url, sha) == MANIFEST.encode()
 
 

@@ -36,7 +36,7 @@ LARGE = pa.record_batch({"id": pa.array(range(20_000), pa.int64())})
 )
 def test_a_page_comes_out_as_it_went_in(page: AnswerPage) -> None:
     sent = wire.pack(page)
-    # Ray pickles what is not bytes.
+    # Ray pickles everything except bytes.
     assert wire.unpack(pickle.loads(pickle.dumps(sent))) == page
 
 

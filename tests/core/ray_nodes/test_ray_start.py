@@ -1,4 +1,4 @@
-"""Ray's command line starts nodes without what its other commands import."""
+"""Ray's command line starts nodes without the imports of its other commands."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The URL of the state of a head: what Ray is told, and what is refused without its secrets."""
+"""The URL of the state of a head: Ray's arguments, and errors without its secrets."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""The token file of a cluster is read as text, or the error says what is wrong with it."""
+"""The token file of a cluster is read as text, or the error says why it is refused."""
 
 import os
 import stat
@@ -39,6 +39,6 @@ def test_a_token_is_made_once_and_leaves_no_draft(tmp_path: Path) -> None:
     tokens.make_token(path)
     assert tokens.read_token(path) == first
     assert os.listdir(path.parent) == ["token"]
-    # White space that an editor adds is no part of it.
+    # White space that an editor adds does not belong to the token.
     path.write_text(f"\n {first} \r\n")
     assert tokens.read_token(path) == first

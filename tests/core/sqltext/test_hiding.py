@@ -1,4 +1,4 @@
-"""Every reader agrees with the engine's parser on what is code."""
+"""All readers of SQL text agree with the engine's parser about code, comments and strings."""
 
 import pytest
 import sqloxide

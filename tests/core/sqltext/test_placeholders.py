@@ -91,7 +91,7 @@ def test_any_text_is_taken_and_rewriting_is_stable(sql: str) -> None:
         once = placeholders.find(sql)
     except InvalidQueryError:
         return
-    # What was rewritten holds only the engine's spelling, so a second pass changes nothing.
+    # The result has only the engine's spelling, so a second pass changes nothing.
     assert placeholders.find(once.sql).names == once.names
 
 

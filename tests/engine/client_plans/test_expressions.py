@@ -1,4 +1,4 @@
-"""Expressions of plans: CASE, lists, casts, windows, subqueries and what is refused of them."""
+"""Expressions of plans: CASE, lists, casts, windows, subqueries, and those that are refused."""
 
 from typing import Any
 

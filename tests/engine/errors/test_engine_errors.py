@@ -1,4 +1,4 @@
-"""Texts of engine errors: whose fault they are, and what is left of them for users."""
+"""Texts of engine errors: the owner of the fault, and the text that users see."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ STATEMENT, SOURCE, ENGINE = FaultOwner.STATEMENT, FaultOwner.SOURCE, FaultOwner.
         ("Object Store error: Generic S3 error: something", SOURCE),
         ("External error: Generic LocalFileSystem error: something", SOURCE),
         ("Internal error: something", ENGINE),
-        # What is in quotes is of the user, and decides nothing.
+        # Quoted text comes from the user, and does not decide the fault.
         ("Error during planning: 'Generic S3 error: x'", STATEMENT),
         ("Error during planning: 'Internal error: x'", STATEMENT),
     ],

@@ -118,7 +118,7 @@ WORDED: Sequence[Said] = (
     "SELECT i > ALL (SELECT st FROM t) FROM t",
     "SELECT CAST(1e30 AS DECIMAL(10, 2))",
 )
-"""What provokes each row of `messages.WORDED`, in the same order."""
+"""Statements that provoke the rows of `messages.WORDED`, in the same order."""
 KINDS: Mapping[str, Said] = {
     "Error during planning": "SELECT * FROM nowhere",
     "Execution error": "SELECT make_date(2020, 13, 1)",

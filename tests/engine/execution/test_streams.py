@@ -1,4 +1,4 @@
-"""A stream of the engine: what it gives, when it ends, and how its errors are translated."""
+"""A stream of the engine: its batches, its end, and the translation of its errors."""
 
 import asyncio
 import gc
@@ -28,7 +28,7 @@ class Batch:
 
 
 class Given(OwnStream):
-    """Gives what it was given, and raises what is an exception."""
+    """Returns the given batches, and raises the given exceptions."""
 
     def __init__(self, *steps: Any) -> None:
         self._steps = list(steps)

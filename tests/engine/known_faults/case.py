@@ -1,4 +1,4 @@
-"""What a case of a known fault is."""
+"""The definition of a case of a known fault."""
 
 from dataclasses import dataclass
 

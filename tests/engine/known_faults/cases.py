@@ -1,4 +1,4 @@
-"""Statements that the plain engine answers wrongly, with what users get."""
+"""Statements that the plain engine answers wrongly, with the answers for users."""
 
 import datetime as dt
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Statements whose NULLs the plain engine gets wrong, with what users get."""
+"""Statements whose NULLs the plain engine gets wrong, with the answers for users."""
 
 from tests.engine.known_faults.case import answered, refused
 

@@ -18,7 +18,7 @@ RUNNERS = {
     "two-by-hash": cluster_runners.in_process(2, EAGER),
     "two-accelerated": cluster_runners.accelerated(2, EAGER),
 }
-# The stages of both clusters are divided alike; only what they read differs.
+# Both clusters divide stages in the same way; only their sources differ.
 PARAMS = [
     pytest.param(name, marks=pytest.mark.full if name == "two-accelerated" else ())
     for name in RUNNERS

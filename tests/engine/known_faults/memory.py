@@ -48,7 +48,7 @@ class Asked:
 
 
 def _rows(frame: DataFrame) -> Rows:
-    # The text tells -0.0 from 0.0, and sorts NULLs.
+    # The text distinguishes -0.0 from 0.0, and sorts NULLs.
     return sorted(_in_order(frame), key=str)
 
 

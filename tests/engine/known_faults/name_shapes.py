@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What makes a remedy change a statement: a FROM, its columns, values, and conditions.
+    """The parts of a statement that trigger a remedy: a FROM, its columns, values, and conditions.
 
     `table` is the name that CTEs and derived tables of the statement may take.
     """
@@ -241,7 +241,7 @@ def _names(draw: DrawFn, trigger: Trigger, items: Sequence[str]) -> list[str]:
     names = draw(
         st.lists(st.sampled_from(pool), min_size=len(items), max_size=len(items), unique=True)
     )
-    # Sometimes a column has no alias, if nothing else has its name.
+    # Sometimes a column has no alias, if no other column has its name.
     return [
         "" if item in trigger.columns and item not in names and draw(st.booleans()) else name
         for item, name in zip(items, names, strict=True)

@@ -17,7 +17,7 @@ OUTER = "FROM many t LEFT JOIN named o ON t.k = o.k"
 
 @pytest.fixture
 def context(tmp_path: Path) -> SessionContext:
-    """With one partition, as on one core, nothing else parts or sorts the rows."""
+    """With one partition, as on one core, the engine does not part or sort the rows by itself."""
     made = SessionContext(SessionConfig().with_target_partitions(1))
     rows: dict[str, dict[str, list[int]]] = {
         "many": {"k": [number % 3 for number in range(ROWS)], "v": list(range(ROWS))},
@@ -146,7 +146,7 @@ def test_order_by_grouping_means_the_key(context: SessionContext, order: str) ->
 
 
 def test_a_form_that_the_engine_cannot_run_is_refused(context: SessionContext) -> None:
-    """It takes `k` below ORDER BY for the column of the answer, which is no key."""
+    """It takes `k` below ORDER BY for the column of the answer, which is not a key."""
     sql = f"SELECT k, count(*) AS n FROM ({RANKED}) q GROUP BY ROLLUP (k) ORDER BY grouping(k), k"
     with pytest.raises(InvalidQueryError, match="no safe form was found"):
         known_faults.planned(context, sql, context.sql)

@@ -7,7 +7,7 @@ from caraway_engine.known_faults import KnownSchemas, mend, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
 from tests.engine.known_faults.memory import Asked
 
-# Each adds 1 to the largest BIGINT, or what it reads, somewhere that types are hard to find.
+# Each computes with the largest BIGINT, in a place where types are hard to find.
 OVERFLOWING = (
     "WITH big AS (SELECT x FROM big) SELECT x + 1 FROM big",
     "WITH q AS (SELECT x FROM big), big AS (SELECT x FROM q) SELECT x + 1 FROM big",

@@ -1,4 +1,4 @@
-"""Answers of databases as tables: what is sent, how often, and what ends it."""
+"""Answers of databases as tables: the statements sent, their number, and their end."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Batch calls run in threads, one batch at a time, and end when nobody waits for them."""
+"""Batch calls run in threads, one batch at a time, and end when their callers are gone."""
 
 import asyncio
 import threading

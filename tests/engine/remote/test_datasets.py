@@ -1,4 +1,4 @@
-"""Scans of remote tables: what is sent, held against a database that is the engine itself."""
+"""Scans of remote tables: their statements, compared with a database that is the engine itself."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -61,7 +61,7 @@ def test_only_columns_that_are_needed_are_asked_for(database: Database) -> None:
     listed, _, where = first.partition(' FROM "s x"."t""t" WHERE ')
     assert '"n"' in listed and '"id"' not in listed
     assert '"id" >' in where
-    # A column is asked for where rows are only counted, and what cannot be sent is read.
+    # A count reads one column, and the column of a condition that cannot be sent is read.
     assert '"id"' in second and '"n"' not in second
     assert '"id"' in third and "o d" not in third
 

@@ -44,7 +44,7 @@ def planned(context: SessionContext, sql: str) -> tuple[Rel, Functions]:
 
 
 def worded(context: SessionContext, condition: str) -> str:
-    """Word a condition over the columns of `r`, as it stands in the plan that the engine made."""
+    """Return the SQL of a condition over the columns of `r`, from the plan that the engine made."""
     everything = ", ".join(COLUMNS)
     rel, functions = planned(context, f"SELECT {everything} FROM r WHERE {condition}")
     rel = unfolding.unfolded(rel)

@@ -76,7 +76,7 @@ def test_filters_are_applied_as_the_engine_does(condition: str) -> None:
 
 
 def test_comparisons_are_pushed() -> None:
-    """What is not would make every filter a scan of the whole table."""
+    """A comparison that is not pushed makes every filter a scan of the whole table."""
     spied, context = Spied(ROWS), SessionContext()
     context.register_dataset("pushed", spied)
     context.sql("SELECT i FROM pushed WHERE i > 3 AND s = 'a' AND i IN (1,2,3,4)").collect()

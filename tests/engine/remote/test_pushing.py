@@ -1,4 +1,4 @@
-"""What of a statement a real database is asked, and that the answer is that of one node."""
+"""The parts of a statement that a real database runs, and that the answer is that of one node."""
 
 import math
 from collections.abc import Iterator

@@ -79,7 +79,7 @@ async def test_tasks_send_statements_over_key_ranges(
             cluster.fleet.before = noted
             answer = await cluster.execute(JOIN)
     assert answer.to_pylist() == expected()
-    # Each of two executors asks for the keys of its share of each table, and for nothing else.
+    # Each of two executors requests only the keys of its share of each table.
     assert sorted(each.sql for each in queries) == sorted(sent)
     facts = sorted(each.sql for each in queries if each.table == tables["facts"])
     assert len(facts) == 2 and len(sent) == 4

@@ -1,4 +1,4 @@
-"""How statements run on a cluster, decided over real sessions and without any executor."""
+"""Routing of statements on a cluster, decided over real sessions and without any executor."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

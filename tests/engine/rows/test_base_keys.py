@@ -1,4 +1,4 @@
-"""Keys of what was loaded: which rows count, and which end the load."""
+"""Keys of loaded rows: the rows that count, and those that end the load."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

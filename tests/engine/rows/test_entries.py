@@ -1,4 +1,4 @@
-"""Entries of logs as they are read: what is refused, and which partition takes part of them."""
+"""Reading of log entries: the refused ones, and the partitions that take parts of them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -57,7 +57,7 @@ def test_a_key_of_several_columns_is_all_of_them() -> None:
     columns = [array([1, 1, 2]), array(["a", "b", "a"])]
     assert keyed.keys(columns) == [(1, "a"), (1, "b"), (2, "a")]
     assert len(set(keyed.hashes(columns).to_pylist())) == 3
-    # What stands where must count.
+    # The order of the values must count.
     swapped = keyed.hashes([array(["a"]), array(["b"])]), keyed.hashes([array(["b"]), array(["a"])])
     assert swapped[0] != swapped[1]
 

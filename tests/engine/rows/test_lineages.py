@@ -1,4 +1,4 @@
-"""Partitions merged with a log: what they show, whatever was read, released or replaced before."""
+"""Rows of partitions merged with a log, after any order of reads, releases and replacements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -157,7 +157,7 @@ class Readers(RuleBasedStateMachine):
     @precondition(lambda self: len(self.log) > self.most_read)
     @rule(changes=CHANGES, data=st.data())
     def replace(self, changes: list[Any], data: st.DataObject) -> None:
-        """Entries that nobody has read may be replaced."""
+        """Entries that were not read may be replaced."""
         kept = data.draw(st.integers(self.most_read, len(self.log) - 1))
         self.log = (*self.log[:kept], entry(self.shelf, *changes))
         self.model = [*self.model[: kept + 1], applied(self.model[kept], changes)]
@@ -190,7 +190,7 @@ class Readers(RuleBasedStateMachine):
 
     @rule()
     def fill(self) -> None:
-        """What does not fit changes nothing."""
+        """An entry that does not fit changes nothing."""
         self.shelf.is_full = True
         try:
             self.read_nothing_else()
@@ -210,7 +210,7 @@ class Readers(RuleBasedStateMachine):
     def release(self, before_s: int, standing: set[int]) -> None:
         was_held = self.subject.is_held
         self.subject.let_go(before_s, {self.names[number] for number in standing})
-        # What was read last stays.
+        # The last read rows stay.
         assert self.subject.is_held == was_held
 
     @rule(data=st.data())

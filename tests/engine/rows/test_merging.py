@@ -1,4 +1,4 @@
-"""What a partition shows at each position of its log, held against plain dictionaries."""
+"""The rows of a partition at each position of its log, compared with plain dictionaries."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -122,7 +122,7 @@ def test_every_position_is_what_a_dictionary_holds(
             model.apply(op, row, at[0] if at else None)
         wanted.append(list(model.rows.values()))
         if data.draw(st.booleans()):
-            # What is read meanwhile is kept, and must not be shown for another position.
+            # The rows read meanwhile are kept, and must not be shown for another position.
             shown(subject, data.draw(st.integers(0, len(wanted) - 1)))
 
     for position in data.draw(st.permutations(range(len(wanted)))):

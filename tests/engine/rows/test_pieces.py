@@ -62,7 +62,7 @@ def test_a_position_shows_who_lives_then(
     died = dict(deaths)
     assert held.end == first + count
     for ordinal, drawn_since in asked:
-        # A position never begins behind what is there.
+        # A position never begins behind the existing rows.
         since = min(drawn_since, first + sum(at <= ordinal for at in born.values()))
         alive = [n for n, at in born.items() if at <= ordinal and died.get(n, 99) > ordinal]
         assert [n for n in born if held.is_seen(n, ordinal)] == alive

@@ -36,7 +36,7 @@ def parted(table: pa.Table, by: Split) -> list[list[Any]]:
 
 
 def places(keys: list[Any], type_: pa.DataType, count: int) -> dict[str, int]:
-    """Tell for each key the partition where it is; each must be in one."""
+    """Return for each key the partition where it is; each must be in one."""
     table = pa.table([pa.array(keys, type_)], ["k"])
     found: dict[str, int] = {}
     for number, values in enumerate(parted(table, Split((0,), count))):

@@ -1,4 +1,4 @@
-"""Object stores are made once, with what the environment tells them for a moment."""
+"""Object stores are built once, with variables that the environment has for a moment only."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables as the engine builds them: what reaches the reader, and what it answers."""
+"""Tables as the engine builds them: the arguments of the reader, and its answers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What an analysis says of a statement: its tables, and what can be divided among executors."""
+"""The analysis of a statement: its tables, and the parts that executors can divide."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -163,7 +163,7 @@ def test_facts_are_of_tables_and_not_of_views() -> None:
         TableName("v"): ViewTable("SELECT 1"),
     }
     found = distribution.facts(specs)
-    # Rows that an engine has from the start are no table for stages.
+    # Stages do not divide rows that an engine has from the start.
     assert set(found) == {"f", "s"}
     assert (found[TableName("f")].columns, found[TableName("f")].is_kept) == (2, False)
     assert (found[TableName("s")].size_bytes, found[TableName("s")].is_kept) == (12, True)

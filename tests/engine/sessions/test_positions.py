@@ -1,4 +1,4 @@
-"""Plans in which tables stand as a position of their logs shows them."""
+"""Plans whose tables have the rows of a position of their logs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

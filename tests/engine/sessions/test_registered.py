@@ -1,4 +1,4 @@
-"""A session that takes over from earlier ones reads as one that begins anew."""
+"""A session that takes over from earlier ones reads as a new one does."""
 
 import asyncio
 from collections.abc import Mapping

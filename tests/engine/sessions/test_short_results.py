@@ -27,7 +27,7 @@ COUNT = "SELECT count(*) AS n FROM t"
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine does not change what is short."""
+    """Make sure that a busy machine does not change which results are short."""
     monkeypatch.setattr(short_results, "_MOST_S", 60.0)
     monkeypatch.setattr(short_results, "_INSTANT_S", 60.0)
 

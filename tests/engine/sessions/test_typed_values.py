@@ -1,4 +1,4 @@
-"""A statement with parameters answers what it answers with constants in their place."""
+"""A statement with parameters has the same answer as with constants in their place."""
 
 import asyncio
 import datetime

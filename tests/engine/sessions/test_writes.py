@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and INSERT over rows in memory change what they change in DuckDB."""
+"""UPDATE, DELETE and INSERT over rows in memory change the same rows as in DuckDB."""
 
 import asyncio
 from typing import Any

@@ -131,7 +131,7 @@ def test_an_order_of_the_engine_binds_files(tmp_path: Path) -> None:
 def test_the_format_is_told_by_the_node(tag: int, format_: str, is_splittable: bool) -> None:
     leaf = file_leaves.read(scan(file("a", 10), tag=tag))
     assert (leaf.format, leaf.is_splittable) == (format_, is_splittable)
-    # What the engine has split may be split.
+    # A file that the engine has split may be split again.
     assert file_leaves.read(scan(file("a", 10, (0, 5)), tag=tag)).is_splittable
 
 
@@ -239,7 +239,7 @@ def spans(cuts: list[int]) -> list[tuple[int, int]]:
 def test_shares_of_a_scan_are_the_scan(
     engine_cuts: list[int], per_file: list[list[int]], is_bound: bool, partitions: int
 ) -> None:
-    """Whatever ranges the engine made, each byte is read by one task, whose it is."""
+    """Exactly one task reads each byte, whichever ranges the engine made."""
     names = [f"f{number}" for number in range(len(per_file))]
     files = [file(name, SIZE, span) for name in names for span in spans(engine_cuts)]
     groups = [b"".join(files[number::partitions]) for number in range(partitions)]

@@ -58,7 +58,7 @@ def test_no_share_is_larger_than_even_by_more_than_a_whole_file(
 ) -> None:
     whole = max((file.size_bytes for file in files if not file.is_splittable), default=0)
     total = sum(file.size_bytes for file in files)
-    # In whole numbers: 1.2 times the even share is not always what it should be.
+    # In whole numbers: 1.2 times the even share is not always exact.
     most = max(map(size, cut(files, count)))
     assert most * count <= total + (whole + 1) * count or 5 * most * count <= 6 * total
 
@@ -93,7 +93,7 @@ def test_kept_files_stay_where_they_are_when_an_owner_comes() -> None:
 
     moved = sum(len({*new} - {*old}) for new, old in zip(after, before, strict=False))
     assert len(after[2]) <= 105
-    # What e1 and e2 get of one another is what the even load costs.
+    # The moves between e1 and e2 are the cost of an even load.
     assert moved <= 10
 
 

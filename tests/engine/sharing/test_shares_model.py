@@ -50,7 +50,7 @@ class Places(RuleBasedStateMachine):
         moves = self._step()
         assert {old for old, _ in moves} <= {lost}
         for owner, owners in zip(self.places, ranks, strict=True):
-            # Who is next holds a copy already, where there are copies.
+            # The next owner holds a copy already, if there are copies.
             assert owner == next(names[each] for each in owners if names[each] != lost)
 
     @invariant()

@@ -1,4 +1,4 @@
-"""Aggregates in two phases give what one phase gives, whatever the tasks hold."""
+"""Aggregates in two phases have the result of one phase, for any distribution of rows."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Functions of a plan: declared once, under anchors that nothing else has."""
+"""Functions of a plan: each is declared once, under an anchor of its own."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What is read of joins: their keys, their sides, and how conditions are written otherwise."""
+"""Reading of joins: their keys, their sides, and other forms of their conditions."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Relations of Substrait: their columns, what is in them, and how they are built again."""
+"""Relations of Substrait: their columns, their contents, and how they are built again."""
 
 import pyarrow as pa
 import pytest

@@ -162,7 +162,7 @@ def test_views_on_views_multiply() -> None:
 
 @given(st.text(alphabet="'\"$:/*ab1 \n[](),+", max_size=60))
 def test_short_texts_are_measured_as_long_ones_are(sql: str) -> None:
-    """What the quick look lets pass is within the bounds."""
+    """A text that the quick look accepts is within the bounds."""
     if bounds._is_small(sql, ViewSizes()):
         bounds.measured(sql)
 

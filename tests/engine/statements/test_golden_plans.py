@@ -1,4 +1,4 @@
-"""What we read of the plans of DataFusion 55: another version that differs fails here first."""
+"""Reading of the plans of DataFusion 55: another version that differs fails here first."""
 
 from difflib import unified_diff
 from importlib.metadata import version

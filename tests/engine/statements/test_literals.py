@@ -88,7 +88,7 @@ def test_the_sign_of_zero_is_kept() -> None:
         "arrow_cast(4294967295, 'UInt32')",
         "arrow_cast(18446744073709551615, 'UInt64')",
         "[1, 2]",
-        # A column is no literal.
+        # A column is not a literal.
         "a",
         "a + 1",
     ],

@@ -1,4 +1,4 @@
-"""What counts in the size of a statement."""
+"""The parts of a statement that count in its size."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What statements read, write and may do, whatever text they hold."""
+"""The reads, writes and other effects of statements, for any text."""
 
 import re
 from pathlib import Path

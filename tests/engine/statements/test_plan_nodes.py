@@ -1,4 +1,4 @@
-"""Nodes of plans and what is inside of their expressions."""
+"""Nodes of plans and the contents of their expressions."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def node(context: SessionContext, sql: str, kind: str) -> PlanNode:
 
 
 def columns(expressions: Any) -> list[str]:
-    """Name the columns that stand anywhere in expressions, in order."""
+    """Return the names of all columns in expressions, sorted."""
     return sorted(
         part.expression.to_variant().name()
         for each in expressions

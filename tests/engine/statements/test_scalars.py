@@ -1,4 +1,4 @@
-"""What parameters of requests become."""
+"""The values of the parameters of requests."""
 
 from decimal import Decimal
 from typing import Any

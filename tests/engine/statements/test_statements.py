@@ -1,4 +1,4 @@
-"""What statements may do in a session, whatever text they hold."""
+"""The rights of statements in a session, for any text."""
 
 import pytest
 

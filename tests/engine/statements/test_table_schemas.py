@@ -18,7 +18,7 @@ NAME = st.sampled_from(["a", "B", 'o"dd', "s.t", ""])
 
 
 class Schemas(RuleBasedStateMachine):
-    """A schema, and a copy of it that was made at some time, each with a dictionary beside it."""
+    """A schema and copies that were made at some time, each with a dictionary as its model."""
 
     def __init__(self) -> None:
         super().__init__()

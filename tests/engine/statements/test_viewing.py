@@ -1,4 +1,4 @@
-"""What a statement may name and see while it is planned."""
+"""The tables that a statement may name and see while it is planned."""
 
 import threading
 from collections.abc import Callable

@@ -23,7 +23,7 @@ COUNT = 6
 
 
 class Held:
-    """Chunks in memory; tells of each entry that is about to be applied."""
+    """Chunks in memory; calls `tell` before each entry is applied."""
 
     def __init__(self) -> None:
         self.tell: Callable[[], None] = lambda: None

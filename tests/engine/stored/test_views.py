@@ -204,7 +204,7 @@ def test_what_is_away_is_named_and_read_once_it_is_there(keys: Keys | None) -> N
     assert len(read(version, memory, version.names[1:2], ())) == 1
     memory.away = set()
     assert len(read(version, memory, version.names, ())) == 3
-    # What was read stays with its table when the chunks go.
+    # Rows that were read stay with their table when the chunks go.
     memory.away = set(version.spec.chunks)
     assert len(read(version, memory, version.names, ())) == 3
     assert second.row_count == 1

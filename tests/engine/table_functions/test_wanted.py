@@ -1,4 +1,4 @@
-"""How many rows, and which columns, an optimized plan reads of the tables of searches."""
+"""The number of rows, and the columns, that an optimized plan reads of the tables of searches."""
 
 from collections.abc import Collection
 from typing import Any

@@ -55,7 +55,7 @@ SCALARS: list[pa.Scalar] = [
 def test_a_constant_keeps_its_value_and_its_exact_type(value: pa.Scalar) -> None:
     found = _constant(wording.literal(value))
     assert found.type == value.type
-    # The text tells -0.0 from 0.0, and NaN is equal to itself.
+    # The text distinguishes -0.0 from 0.0, and NaN is equal to itself.
     assert repr(found) == repr(value)
 
 

@@ -1,4 +1,4 @@
-"""Where a page ends, and what becomes of answers of which nobody reads on."""
+"""The ends of pages, and of answers that are not read to the end."""
 
 import asyncio
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ async def test_cancelled_query_ends_a_page_that_is_waited_for() -> None:
 
 
 async def test_closing_that_is_cancelled_closes_the_stream() -> None:
-    """Else the engine would go on with a statement that nobody can reach."""
+    """Otherwise the engine would go on with a statement that has no reader."""
     cursors = Cursors(Clock(), page_bytes=1)
     stream = StubbornRows(numbers(0))
     page = await cursors.open("call", "here", stream)

@@ -1,4 +1,4 @@
-"""Offers of rows: read once, by who asked for them, and never kept or started for nobody."""
+"""Offers of rows: only their requester reads them, once, and unread offers are dropped."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -151,7 +151,7 @@ async def test_only_who_asked_for_rows_can_take_them_and_only_once() -> None:
     rows = every.take("o", "abc")
     with pytest.raises(NotFoundError, match="in use"):
         every.take("o", "abc")
-    # Somebody else is not told that it was taken.
+    # A stranger does not learn that it was taken.
     with pytest.raises(QueryForbiddenError):
         every.take("o", "abd")
     assert await _all(rows) == [1]

@@ -1,4 +1,4 @@
-"""Why engine processes end, as told to those whose statements ran there."""
+"""The causes of ended engine processes, as reported to the callers of their statements."""
 
 import os
 import pickle
@@ -38,7 +38,7 @@ def status_of(code: str) -> int:
         ("import os; os.abort()", Cause.CRASH),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", Cause.KILLED),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", Cause.CRASH),
-        # The exit code of shells for a killed child is no signal.
+        # The exit code of shells for a killed child is not a signal.
         (f"raise SystemExit({128 + signal.SIGKILL})", Cause.CRASH),
     ],
 )

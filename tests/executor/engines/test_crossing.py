@@ -37,7 +37,7 @@ def test_of_a_catalog_only_what_changed_is_sent() -> None:
     assert list(second.changed) == ["t"]
     after = arrives.catalog(crossed(second))
     assert list(after.tables) == ["t", "u"]
-    # What did not change is the same object, by which the engine sees that it did not.
+    # An unchanged table is the same object, by which the engine sees that it did not change.
     assert after.tables[TableName("u")] is before.tables[TableName("u")]
     assert after.tables[TableName("t")] == two
 

@@ -237,6 +237,6 @@ async def test_statement_that_plans_for_long_runs_apart_from_the_beginning(
         made.long_planning.took(key, 61.0)
         await stop(main)
         assert await rows(made, long) == [{"n": 5}]
-        # It took less time, so it runs with others again; and nobody looked for a sign of life.
+        # It took less time, so it runs with others again; and the process was not tested for life.
         assert key not in made.long_planning and not main.is_silent
         os.kill(main.pid, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""What becomes of statements of a cluster when the process ends that plans for the scheduler."""
+"""Statements of a cluster are planned again, or refused, when their planning process ends."""
 
 import os
 import signal

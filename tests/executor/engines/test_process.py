@@ -1,4 +1,4 @@
-"""What a process that serves an engine process keeps of it."""
+"""The server of an engine process keeps no work of dropped streams."""
 
 import asyncio
 import gc
@@ -15,7 +15,7 @@ async def test_a_stream_that_is_dropped_without_a_word_stops_its_work() -> None:
         for _ in range(3):
             stream = await opened(made, LONG)
             await anext(aiter(stream))
-            # More rows than the reader takes, so that nobody waits for any.
+            # More rows than the reader takes, so that no read waits for any.
             await asyncio.to_thread(lambda: None)
             del stream
         gc.collect()

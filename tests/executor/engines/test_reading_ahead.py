@@ -12,7 +12,7 @@ BATCH = pa.record_batch({"n": [1, 2]})
 
 
 class Batches:
-    """A stream of a script, which counts what was read."""
+    """A scripted stream that counts its reads."""
 
     def __init__(self, *steps: pa.RecordBatch | BaseException) -> None:
         self._steps = list(steps)

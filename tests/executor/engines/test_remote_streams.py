@@ -1,4 +1,4 @@
-"""Rows that a process sends: all of them in order, no more than were asked for, and their end."""
+"""Rows that a process sends: all of them in order, no more than requested, and their end."""
 
 import asyncio
 import gc
@@ -17,7 +17,7 @@ SCHEMA = pa.schema([("n", pa.int64()), ("s", pa.string_view())])
 
 
 class _Process:
-    """Notes what it is asked for."""
+    """Records the requests to the process."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []

@@ -62,9 +62,9 @@ async def _nothing() -> None:
 async def served(
     rows: pa.RecordBatch, memory: int | None = None
 ) -> AsyncIterator[tuple[EngineProcess, list[Any]]]:
-    """Serve rows; gives the other end, and the messages that arrive there.
+    """Serve rows; yield the other end, and the messages that arrive there.
 
-    `memory` is the descriptor of what they share.
+    `memory` is the descriptor of the shared memory.
     """
     ours, theirs = socket.socketpair()
     shared = None if memory is None else WritableMemory(memory)
@@ -137,7 +137,7 @@ async def test_rows_that_are_kept_do_not_hold_up_others() -> None:
 
 @pytest.mark.parametrize("which", RAISED)
 async def test_whatever_a_call_raises_is_answered(which: str) -> None:
-    """An exception that is no `Exception` was not answered: the caller waited forever."""
+    """An exception that is not an `Exception` was not answered: the caller waited forever."""
     async with asyncio.timeout(60), served(FEW) as (process, _):
         for ask in (process.call, process.open):
             with pytest.raises(ExecutionError, match="the log has the cause"):

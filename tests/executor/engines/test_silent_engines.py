@@ -35,7 +35,7 @@ async def test_process_that_does_not_answer_keeps_nobody_waiting() -> None:
     async with engines() as made:
         (stuck,) = made.processes
         await stop(stuck)
-        # What it has not looked at goes to another one, and nothing is left for it to do.
+        # Work that it has not begun goes to another process, and it is left without work.
         assert await rows(made, "SELECT 1 AS n") == [{"n": 1}]
         assert stuck.is_silent
         await eventually(lambda: is_gone(stuck.pid), "the silent process is gone")

@@ -1,4 +1,4 @@
-"""Processes that compute after a cancellation are told from those with other work."""
+"""Processes that compute after a cancellation are distinguished from those with other work."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -56,7 +56,7 @@ class Built:
 
 
 def of_chunks(*chunks: Chunk) -> list[RowUnit]:
-    # Each version cuts the chunks anew.
+    # Each version cuts the chunks again.
     return [unit for chunk in chunks for unit in units.of_chunk(T, BATCH.schema, chunk)]
 
 

@@ -1,4 +1,4 @@
-"""Models that an executor hosts: who keeps them, what they may take, and what is forgotten."""
+"""Models that an executor hosts: their owners, their limits, and the removal of unused copies."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Processes that work on after they were stopped are told from those that have work."""
+"""Processes that work on after a stop are distinguished from those that have work."""
 
 from caraway_executor.resources.calm import AfterStop, Idle
 
@@ -20,7 +20,7 @@ def test_process_that_works_on_after_a_stop_is_told() -> None:
 
 def test_process_that_rests_is_not_looked_at_until_the_next_stop() -> None:
     rests = [(0, 0, 0, 1), (1, 0.1, 0, 1), (2, 0.2, 0, 1)]
-    # It is busy later with something that nobody stopped.
+    # It is busy later with work that was not stopped.
     busy = [(3, 1.2, 0, 1), (4, 2.2, 0, 1), (5, 3.2, 0, 1), (6, 4.2, 0, 1)]
     assert not any(looks(*rests, *busy))
     assert looks(*rests, (3, 1.2, 0, 2), (4, 2.2, 0, 2), (5, 3.2, 0, 2))[-1]

@@ -1,4 +1,4 @@
-"""How one process of an executor tells the next how it ended."""
+"""Each process of an executor reports its end to the next one."""
 
 import subprocess
 import sys

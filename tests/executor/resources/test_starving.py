@@ -12,7 +12,7 @@ from tests.kit.deadlines import eventually
 
 
 class _Threads:
-    """Threads that take no work until they are `free`, and what was noted about them."""
+    """Threads that take no work until they are `free`, and the notes about them."""
 
     def __init__(self) -> None:
         self.free = asyncio.Event()
@@ -40,7 +40,7 @@ class _Threads:
 
 @asynccontextmanager
 async def threads(monkeypatch: pytest.MonkeyPatch, used_s: float) -> AsyncIterator[_Threads]:
-    """Make threads that use so much of a processor between two looks."""
+    """Make threads that use `used_s` seconds of a processor between two looks."""
     made = _Threads()
     monkeypatch.setattr(starving, "used_s", lambda _pid: made.look() * used_s)
     for name in ("_LOOK_S", "PROBE_AFTER_S", "STARVED_S"):

@@ -1,4 +1,4 @@
-"""Sessions of catalogs: the newest, those that statements need, and none that nobody reads."""
+"""Sessions of catalogs: only the newest, and those that statements need, are kept."""
 
 import asyncio
 import gc
@@ -121,7 +121,7 @@ async def test_a_cleared_store_holds_no_session(tmp_path: Path) -> None:
     kept.clear()
     gc.collect()
     assert [each() for each in seen] == [None]
-    # What was prepared before is not published afterwards.
+    # A session that was prepared before is not published afterwards.
     kept.publish()
     assert kept.newest is None and kept.kept == ()
     with pytest.raises(ShuttingDownError):

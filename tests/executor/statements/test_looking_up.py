@@ -288,7 +288,8 @@ async def test_each_lookup_reads_the_position_that_its_statement_names(tmp_path:
         for count in (0, 1, 2, 1, 0, 2, 2):
             for sql in asked:
                 given = Statement(sql, {}, logs={spec.key: logs[count]})
-                # What is not a lookup: with a condition more that is always true.
+                # The same statement without a lookup: it has a second condition that is always
+                # true.
                 plain = replace(given, sql=f"{sql} AND id + 0 = id")
                 stream = await one.execute(new_query_id(), given)
                 assert isinstance(stream, RowsStream)

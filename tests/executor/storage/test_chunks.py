@@ -168,7 +168,7 @@ async def test_chunks_that_nobody_waits_for_any_more_are_freed(tmp_path: Path) -
     reader.cancel()
     await asyncio.wait((reader,))
     store.may_go.set()
-    # Its traceback refers to what it had read.
+    # Its traceback refers to the chunks that it had read.
     del reader
     await is_free(chunks)
     assert not chunks._reading

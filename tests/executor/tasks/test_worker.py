@@ -1,4 +1,4 @@
-"""What a worker counts, refuses and lets go of, at every end of its work."""
+"""Work that a worker counts, refuses and releases, at every end of its work."""
 
 import asyncio
 import time

@@ -35,7 +35,7 @@ ORDERS = pytest.mark.parametrize("order", [WORDS, VECTORS], ids=["words", "vecto
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine does not change what is short."""
+    """Make sure that a busy machine does not change which searches are short."""
     monkeypatch.setattr(running, "_SHORT_S", 60.0)
 
 

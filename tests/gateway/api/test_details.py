@@ -51,7 +51,7 @@ async def details(runtime: Running, name: str, key: str = "root") -> Any:
     [
         ("orders", "dataset", [], ["big", "broken"]),
         ("sales.plain", "dataset", [], ["both"]),
-        # A column of this name is no table.
+        # A column of this name is not a table.
         ("big", "view", ["orders"], ["biggest", "both"]),
         ("biggest", "view", ["big"], ["kept"]),
         ("both", "view", ["big", "sales.plain"], []),

@@ -1,4 +1,4 @@
-"""The MCP endpoint with the client of the MCP library, and with what no client should send."""
+"""The MCP endpoint with the client of the MCP library, and with requests that no client sends."""
 
 import json
 from collections.abc import AsyncIterator

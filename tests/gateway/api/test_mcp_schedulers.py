@@ -49,7 +49,8 @@ async def test_clients_go_on_at_another_scheduler(tmp_path: Path) -> None:
                 for chosen in (0, 1, 0):
                     balancer.chosen = chosen
                     assert await call(client) == [{"n": 7}]
-            # The session of an earlier one is unknown there: it is told by 404, and begins again.
+            # Another scheduler does not know the session of an older client: it gets 404, and
+            # begins again.
             for chosen, other in ((0, 1), (1, 0)):
                 balancer.chosen = chosen
                 connection = streamable_http_client(URL, http_client=http)

@@ -98,7 +98,7 @@ async def test_a_package_holds_what_its_manifest_refers_to_and_nothing_else(host
     assert {f"pods/shop/{name}" for name in files} == wanted
     assert files["sql/v.sql"] == b"SELECT 1 AS a"
     assert "shop.zip" in answer.headers["content-disposition"]
-    # Contents that are not asked for do not leave the host.
+    # Contents that were not requested do not leave the host.
     assert host.server.sent_bytes - before < 1024 * 1024
     folder = await host.post({"from": f"github:acme/shop/{host.commit}/pods/shop", "params": {}})
     assert folder.content == answer.content
@@ -239,7 +239,7 @@ async def test_dependencies_in_other_repositories_of_the_host(host: Host, tmp_pa
     }
     fetched = [path for path in host.server.paths if path.startswith("/acme/deep.git/info/refs")]
     assert len(fetched) == 2, "the commit, and the contents of one file"
-    # What is unpacked loads, and is a package again without the host.
+    # The unpacked files load, and are a package again without the host.
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)

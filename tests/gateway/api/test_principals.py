@@ -1,4 +1,4 @@
-"""What one principal can see of another, on every route and table with statements or ids."""
+"""The data of a principal that others see, on every route and table with statements or ids."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

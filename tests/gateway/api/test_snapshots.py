@@ -63,7 +63,7 @@ async def test_a_dataset_is_rolled_back_and_forward_and_starts_where_it_was(
             assert await count(runtime) == rows
             current = [each["snapshot_id"] for each in await listed(runtime) if each["is_current"]]
             assert current == [number]
-    # What was read from a snapshot is not written as another one, and the last choice is kept.
+    # A version from a snapshot is not written as another snapshot, and the last choice is kept.
     (choice,) = set(marks(tmp_path)) - set(before)
     assert set(before) < set(marks(tmp_path))
     assert len(choice.split("-")) == 5

@@ -1,4 +1,4 @@
-"""Tools over HTTP: what is listed, what a call answers, and whose rights it has."""
+"""Tools over HTTP: their list, the answers of calls, and the rights of calls."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

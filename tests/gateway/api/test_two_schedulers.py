@@ -41,7 +41,7 @@ datasets:
 
 
 async def counts(at: Scheduler, expected: int) -> None:
-    """Wait until a scheduler reads so many rows."""
+    """Wait until a scheduler reads `expected` rows."""
 
     async def look() -> bool:
         answer = await at.running.sql("SELECT count(*) AS n FROM orders")

@@ -1,4 +1,4 @@
-"""`POST /v1/verdicts`: what users think of answers, as lines of a file."""
+"""`POST /v1/verdicts`: verdicts of users on answers, as lines of a file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the terminal says of datasets that are there, fail, or are still being loaded."""
+"""The messages of the terminal about datasets that are ready, fail, or are still being loaded."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a scheduler is built of."""
+"""The parts of a scheduler."""
 
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path

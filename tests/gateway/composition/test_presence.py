@@ -17,7 +17,7 @@ OPTIONS = NodeOptions(head=Address("head.test", 1), joins=True, node_ip=None, co
 
 
 class Node:
-    """A node that ends when it is told to."""
+    """A node that ends when the test ends it."""
 
     output = Path("ray.log")
 
@@ -34,7 +34,7 @@ class Node:
 
 
 class Fleet:
-    """A fleet whose joins fail as often as it is told to."""
+    """A fleet whose first `failures` joins fail."""
 
     def __init__(self, log: list[str], failures: int = 0, *, leaves: bool = True) -> None:
         self.joined = asyncio.Event()

@@ -40,7 +40,7 @@ class ParallelCluster:
 
     @property
     def offered(self) -> int:
-        """How many offers the executors hold."""
+        """The number of offers that the executors hold."""
         return sum(len(self.worker(each).offers) for each in self.parts)
 
     async def info(self, sql: str, options: Any = None) -> flight.FlightInfo:

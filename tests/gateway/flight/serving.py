@@ -68,7 +68,7 @@ class Serving:
 
 @contextmanager
 def client(address: Address, scheme: str = "grpc+tcp", **options: Any) -> Iterator[Any]:
-    # A proxy of the machine is no way to this machine.
+    # A proxy of the machine does not lead to this machine.
     direct = [("grpc.enable_http_proxy", 0)]
     with flight.connect(f"{scheme}://{address}", generic_options=direct, **options) as connected:
         yield connected

@@ -1,4 +1,4 @@
-"""Statements that are asked for, with their parameters, by one call."""
+"""Statements that one call requests together with their parameters."""
 
 import datetime as dt
 from typing import Any

@@ -85,7 +85,7 @@ async def test_drain_closes_kept_connections_and_lets_a_reader_finish() -> None:
     async with serving() as server:
         asked = asyncio.create_task(server.ask(read))
         await reading.wait()
-        # gRPC tries the address again, where nobody listens: a Service would lead elsewhere.
+        # gRPC tries the address again, where no server listens: a Service would lead elsewhere.
         assert "failed to connect" in await server.ask(keep)
         go_on.set()
         assert await asked == 1_000_000

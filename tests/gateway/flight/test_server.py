@@ -118,7 +118,7 @@ async def test_reader_that_goes_away_ends_the_statement() -> None:
         await server.idle()
         (error,) = server.services.history.table(None).column("error_message").to_pylist()
         assert error == "the client went away"
-        # Rows that nobody read were not made either.
+        # Rows that were not read were not made either.
         assert server.services.tallies.query_returned_rows[("flight",)] < 10_000_000
 
 

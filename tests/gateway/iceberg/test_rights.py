@@ -1,4 +1,4 @@
-"""What a key may see through the catalog is what it may see by SQL."""
+"""A key may see the same tables through the catalog as by SQL."""
 
 from pathlib import Path
 from typing import Any

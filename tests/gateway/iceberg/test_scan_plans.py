@@ -132,7 +132,7 @@ async def test_files_are_given_out_while_others_are_written(
         exports.store(0)
         second = await here.fetch(token)
         assert counts(second) == [10]
-        # It may be asked for again, and on another scheduler.
+        # It may be requested again, and on another scheduler.
         assert await here.fetch(token) == await other.fetch(token) == second
         waiting = asyncio.ensure_future(other.fetch(second["plan-tasks"][0]))
         exports.store(1)
@@ -183,7 +183,7 @@ async def test_a_short_export_is_answered_as_a_whole(
         assert (whole["status"], counts(whole)) == ("completed", [10])
         assert not whole.keys() & {"plan-id", "plan-tasks"}
         (plan_id,) = here.place.folders(plan_pages.FOLDER)
-        # What was exported belongs to the key, also where no page is asked for.
+        # Exported files belong to the key, also if no page is requested.
         assert plan_pages.owner(here.place, plan_id, ADA, TABLE).filter == FILTER
 
 

@@ -1,4 +1,4 @@
-"""Requests to S3 are signed for files of a table that the key reads, and for nothing else."""
+"""Requests to S3 are signed only for files of a table that the key reads."""
 
 import io
 from pathlib import Path
@@ -132,7 +132,7 @@ async def test_files_of_a_table_are_read_without_credentials(
         where = task["data-file"]["file-path"]
         assert pq.read_table(io.BytesIO(await client.fetch(where, "people"))).num_rows == 1
         with pytest.MonkeyPatch.context() as patched:
-            # Files are known by now. What is asked for does not make the runtime read their lists.
+            # Files are known by now. Requests do not make the runtime read their lists.
             patched.setattr(publishing, "scan_tasks", None)
             await client.sign(client.uri(file["file_path"]))
             await client.sign(f"{lake.endpoint}/{BUCKET}/t/secret.txt")

@@ -1,4 +1,4 @@
-"""Temporary credentials open the files of one table, and nothing else."""
+"""Temporary credentials open only the files of one table."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -70,7 +70,7 @@ class Keeper:
         return self.server.pid if name == VALKEY else self.process(name).popen.pid
 
     def until_replaced(self, name: str, pid: int) -> None:
-        """Wait until a process that was told to end is replaced."""
+        """Wait until a process that received a signal is replaced."""
         until(lambda: self._is_alive(name) and self.pid(name) != pid, f"{name} is another", START_S)
 
     def alone(self, name: str) -> Sequence[int]:

@@ -25,7 +25,7 @@ from tests.kit.chaos.works import (
 from tests.kit.deadlines import until
 
 LENGTH_S = float(os.environ.get("CARAWAY_CHAOS_S", "40"))
-"""How long faults are injected."""
+"""The time during which faults are injected."""
 SEED = int(os.environ.get("CARAWAY_CHAOS_SEED", "1"))
 _COLUMNS = "columns: [{name: id, type: bigint}, {name: v, type: bigint}], access: read_write"
 _KEYED = "acceleration: {enabled: true, primary_key: id}"

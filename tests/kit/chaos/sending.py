@@ -15,7 +15,7 @@ import httpx
 from tests.kit.deadlines import until
 
 PATIENCE_S = 600.0
-"""How long a write is retried, which includes the time after the last fault."""
+"""The time for retries of a write, which includes the time after the last fault."""
 _ANSWER_S = 15.0
 _REFUSALS = (400, 403, 404, 409, 413, 415, 422)
 """Responses that make a client give up; the load does not cause any."""

@@ -1,7 +1,7 @@
-"""The kinds of work of a load, each with a model of what was sent and acknowledged.
+"""The kinds of work of a load, each with a model of its sent and acknowledged changes.
 
 A work runs one `step` at a time. Other threads call `look` concurrently, and must never read data
-older than what was acknowledged before. At the end, `check` compares everything.
+older than the acknowledged changes before. At the end, `check` compares everything.
 """
 
 import threading
@@ -28,10 +28,10 @@ _TAG = 10**6
 
 class Work(Protocol):
     def step(self, client: Client) -> None:
-        """Change something, and record what was acknowledged."""
+        """Change something, and record the acknowledged change."""
 
     def look(self, client: Client) -> None:
-        """Read the data, and compare it with what was acknowledged before."""
+        """Read the data, and compare it with the changes that were acknowledged before."""
 
     def check(self, ask: Ask) -> Iterator[str]:
         """Compare everything with the model at the end; yield the differences."""

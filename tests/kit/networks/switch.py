@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What happens to packets. Each pair in `cut` is the sender and the receiver."""
+    """The treatment of packets. Each pair in `cut` is the sender and the receiver."""
 
     cut: tuple[Pair, ...] = ()
     delay_s: float = 0.0
@@ -72,7 +72,7 @@ class Switch:
             heapq.heappush(self._waiting, (at, self._count, device, packet))
 
     def deliver(self, now: float) -> float | None:
-        """Deliver what is due; return the seconds until the next packet is."""
+        """Deliver the packets that are due; return the seconds until the next packet is."""
         while self._waiting and self._waiting[0][0] <= now:
             _, _, device, packet = heapq.heappop(self._waiting)
             _write(device, packet)

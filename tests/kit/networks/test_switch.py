@@ -65,7 +65,7 @@ def test_delayed_packets_arrive_in_their_time(pipes: dict[str, tuple[int, int]])
     between.set(Rules())
     between.accept(packet(A, B, b"2"), 10.3)
     assert between.deliver(10.5) is None
-    # What is sent after the delay ended passes nothing that waits.
+    # A packet that is sent after the delay ended does not pass those that wait.
     assert received(pipes, B) == packet(A, B, b"2") + packet(A, B, b"1")
 
 

@@ -1,4 +1,4 @@
-"""Sections of pods: what they accept, their defaults, and merging of user fields."""
+"""Sections of pods: their keys, their defaults, and merging of user fields."""
 
 from typing import Any
 

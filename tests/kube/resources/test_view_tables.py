@@ -27,7 +27,7 @@ CONTENT = {
         # Only a scheduler knows these.
         ("SELECT * FROM lake.raw.events, runtime.task_history, other.t", []),
         ("SELECT * FROM information_schema.tables", []),
-        # These are no tables of a manifest.
+        # These names are not tables of a manifest.
         ("WITH c AS (SELECT 1), d AS (SELECT * FROM c) SELECT * FROM d", []),
         ("WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r) SELECT * FROM r", []),
         ("SELECT * FROM vector_search(orders, 'x'), UNNEST([1]), generate_series(1, 2)", []),

@@ -41,7 +41,7 @@ def test_entries_are_listed_filtered_and_paged(installation: Installation) -> No
         asked = {"limit": 2} | ({"cursor": cursor} if cursor else {})
         page = caller.get("/v1/activity", params=asked).json()
         pages.append(page["activity"])
-        # What happens meanwhile moves nothing.
+        # Later entries do not move the pages.
         new_project(caller, f"later-{len(pages)}")
         if (cursor := page["next_cursor"]) is None:
             break

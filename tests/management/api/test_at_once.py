@@ -42,7 +42,7 @@ def test_of_equal_changes_at_once_one_succeeds_or_all_do(installation: Installat
         with ThreadPoolExecutor(AT_ONCE) as pool:
             sending = [pool.submit(caller.send, method, at, json=body) for _ in range(AT_ONCE)]
         answers = [each.result() for each in sending]
-        # What is refused says what is there already, and not only that something changed.
+        # A refusal names the conflict, and not only that something changed.
         is_vague = any("at the same time" in each.text for each in answers)
         if is_vague or sorted(each.status_code for each in answers) != expected:
             wrong.append((method, at, [each.text[:200] for each in answers]))

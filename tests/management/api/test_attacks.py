@@ -24,7 +24,7 @@ WITH_OBJECTS = [
     route
     for route in ROUTES
     if isinstance(route.body, dict)
-    # RFC 6749 and RFC 7591 say that what is unknown is ignored; a query goes to the runtime.
+    # RFC 6749 and RFC 7591 say that unknown parameters are ignored; a query goes to the runtime.
     and route.name not in ("create_access_token", "register_oauth_client")
     and "queries" not in route.path
 ]
@@ -63,7 +63,7 @@ def acme(installation: Installation) -> FullOrganization:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What the service logs as JSON, at the finest level."""
+    """The JSON log of the service, at the finest level."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     handler.setFormatter(logs.JsonFormatter())

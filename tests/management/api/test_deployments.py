@@ -81,7 +81,7 @@ def test_a_shortage_is_shown_and_no_age_fails_it(
         installation.work()
         installation.clock.advance(minutes=3)
     assert project.state(id_) == ("in_progress", code)
-    # After 15 minutes what it needs is applied again.
+    # After 15 minutes, its objects are applied again.
     assert installation.deployer.calls.count(("apply", project.id)) > 10
     assert installation.deployer.started == [id_]
     installation.deployer.problem = None

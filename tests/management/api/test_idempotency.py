@@ -25,7 +25,7 @@ class Thing(BaseModel):
 
 
 class Failing:
-    """What goes wrong in the next requests."""
+    """The faults of the next requests."""
 
     before_the_change = False
     after_the_change = False

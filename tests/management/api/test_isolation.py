@@ -14,7 +14,7 @@ from tests.kit.management_routes import RouteRequest, parameters, requests
 ROUTES = list(requests(management.declared_app(), with_aliases=True))
 API_KEY, KEY_OF_ACME = "API key", "API key of acme"
 NOT_OF_ORGANIZATIONS = {"planName", "userCode"}
-"""Plans belong to the installation; a device sign-in belongs to nobody before its approval."""
+"""Plans belong to the installation; a device sign-in has no owner before its approval."""
 OPEN = {
     "get_health",
     # Before there is a credential: sign-in, and OAuth with its keys and metadata.

@@ -91,7 +91,7 @@ def test_the_table_of_errors_of_the_spec_for_each_kind_of_credential(
     installation.change(delete)
     caller = callers(installation, owner, org)[kind]
     limited = callers(installation, owner, org, "secrets:read")[kind]
-    # What a credential of one organization, and a machine, get where a user's gets something else.
+    # The errors of credentials of one organization, and of machines, if they differ from a user's.
     is_machine, is_session = kind == "machine", kind.startswith("session")
     foreign: tuple[int, str | None] = OK
     if is_machine:

@@ -1,4 +1,4 @@
-"""The description is whole, and generated requests get what it promises."""
+"""The description is complete, and the answers of generated requests conform to it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -100,7 +100,7 @@ def test_a_deployment_has_the_image_of_its_channel_and_version(installation: Ins
     assert deployed(update_channel="stable") == "2.1.0"
     assert deployed(version="3.x") == unknown
     assert deployed(version=None, update_channel="nightly") == unknown
-    # A tag that is named is taken as it is, and what is deployed does not become a setting.
+    # A tag that is named is taken as it is, and the deployed tag does not become a setting.
     assert deployed(image_tag="2.2.0-rc.1") == "2.2.0-rc.1"
     assert deployed(image_tag=None, update_channel=None) == "2.1.0"
     assert project.caller.get(project.path).json()["config"]["image_tag"] is None

@@ -35,7 +35,7 @@ def caller(installation: Installation) -> Caller:
 
 
 def deploy(installation: Installation, id_: int, **fields: object) -> str:
-    """Give a project what its deployment would; return the key of the service."""
+    """Change a project as its deployment would; return the key of the service."""
 
     async def change(session: object) -> str:
         project = await session.get_one(Project, id_)  # type: ignore[attr-defined]

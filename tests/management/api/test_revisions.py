@@ -19,7 +19,7 @@ CHANGES = {
     "/v1/plans/{planName}": ("PUT", {"limits": {"apps": 3}}),
     "/v1/orgs/{orgId}": ("PATCH", {"name": "acme-2"}),
 }
-"""A change of each resource. Its deletion follows: what is within others comes before them."""
+"""A change of each resource. Its deletion follows: inner resources come before outer ones."""
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def test_every_route_is_in_a_small_group() -> None:
 
 
 def test_no_dependency_takes_a_thread() -> None:
-    """FastAPI calls a dependency that is no coroutine function in a thread, for each request."""
+    """FastAPI calls a dependency that is not a coroutine function in a thread, for each request."""
 
     def walk(dependant: Dependant) -> list[str]:
         found = [] if inspect.iscoroutinefunction(dependant.call) else [str(dependant.call)]

@@ -17,7 +17,7 @@ NUMBERS = [30, pytest.param(1_000, marks=pytest.mark.full)]
 
 
 def _queue(installation: Installation, number: int) -> list[int]:
-    """Queue a deployment of each of so many projects in one transaction; return their ids."""
+    """Queue a deployment of each of `number` projects in one transaction; return their ids."""
     org = installation.add_org("many", installation.add_user())
     now = installation.clock()
 

@@ -9,11 +9,11 @@ TRUSTED = proxies.read_networks(["10.0.0.0/8", "fd00::/8", "192.0.2.7"])
 @pytest.mark.parametrize(
     ("peer", "forwarded", "client"),
     [
-        # A client that is no proxy names whatever it likes.
+        # A client that is not a proxy may send any name.
         ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
-        # Only the right-most address that is no proxy was written by a proxy.
+        # Only the right-most address that is not a proxy was written by a proxy.
         ("10.0.0.1", ["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", ["1.1.1.1", "198.51.100.1, 192.0.2.7"], "198.51.100.1"),
         ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
@@ -21,7 +21,7 @@ TRUSTED = proxies.read_networks(["10.0.0.0/8", "fd00::/8", "192.0.2.7"])
         ("fd00::1", ["2001:db8::5"], "2001:db8::5"),
         ("10.0.0.1", ["198.51.100.1:4711"], "198.51.100.1"),
         ("10.0.0.1", ["[2001:db8::5]:4711"], "2001:db8::5"),
-        # What is no address ends the search at the proxy that sent it.
+        # An entry that is not an address ends the search at the proxy that sent it.
         ("10.0.0.1", ["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2"),
         ("10.0.0.1", ["", "<script>"], "10.0.0.1"),
         ("testclient", ["198.51.100.1"], "testclient"),

@@ -69,7 +69,7 @@ async def test_the_history_of_a_real_runtime_is_read_on_from_a_cursor(tmp_path: 
         assert (failed.task, failed.input) == ("sql_query", "SELECT nope")
         assert failed.error is not None
         assert await tasks(failed.ended_ns) == []
-        # Statements of this service are no events, however long they take.
+        # Statements of this service are not events, however long they take.
         inputs = [task.input for task in await tasks(first, 0)]
         assert inputs == ["SELECT nope", "SELECT 1 AS fine"]
         await runtime.sql("SELECT other")

@@ -131,7 +131,7 @@ async def test_a_real_runtime_reads_rows_and_writes_none(tmp_path: Path) -> None
         async def is_there() -> bool:
             return "SELECT nope" in await failures()
 
-        # Queries that were refused are no events of other reactions.
+        # Queries that were refused are not events of other reactions.
         await runtime.sql("SELECT nope")
         await eventually(is_there, "the failure is in the history", 30)
         assert await failures() == ["SELECT nope"]

@@ -153,7 +153,7 @@ def test_queries_that_fail_raise_no_alarm_and_say_why(installation: Installation
         shop.runtime.answer = _answer(status, content)
         shop.look()
         shown = shop.shown()
-        # What fires goes on: that its rows are gone is not known.
+        # A monitor that fires goes on: it is not known whether its rows are gone.
         assert shown["state"] == "firing"
         assert shown["evaluation_unavailable_reason"].startswith(reason), reason
     shop.holds(ROWS)
@@ -222,7 +222,7 @@ def test_a_query_that_never_ends_is_suspended(installation: Installation) -> Non
 
     look(rules.MOST_SLOW - 1)
     assert shop.shown()["enabled"]
-    # A runtime that answers nothing at all is no fault of the query.
+    # A runtime that does not answer at all is not a fault of the query.
     is_up = False
     look(2)
     shown = shop.shown()

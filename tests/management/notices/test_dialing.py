@@ -29,7 +29,7 @@ class Names:
 
 
 class Network:
-    """What is sent, without a network."""
+    """Records requests in place of a network."""
 
     def __init__(self, status: int = 204, body: bytes = b"", **headers: str) -> None:
         self.requests: list[httpx.Request] = []
@@ -139,7 +139,7 @@ async def test_a_name_that_does_not_exist_is_reported() -> None:
 
 @contextlib.asynccontextmanager
 async def _receiving(folder: Path) -> AsyncIterator[tuple[int, list[str], list[bytes]]]:
-    """Serve HTTPS as hooks.example.com on 127.0.0.1; yield the port, and what it sees."""
+    """Serve HTTPS as hooks.example.com on 127.0.0.1; yield the port, names and heads."""
     names: list[str] = []
     heads: list[bytes] = []
     certificate, key = folder / "cert.pem", folder / "key.pem"

@@ -29,7 +29,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 async def send(made: Installation) -> MailBox:
-    """Do what is due, while a mail server runs; return its mail."""
+    """Do the work that is due, while a mail server runs; return its mail."""
     async with mail.serving() as box:
         server = made.services.notices.mail
         assert server is not None

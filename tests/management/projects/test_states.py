@@ -22,7 +22,7 @@ NAMES = ("shop", "SHOP")
 
 @dataclass
 class Model:
-    """What a project should be."""
+    """The expected state of a project."""
 
     id: int
     org: str

@@ -69,7 +69,7 @@ async def test_rows_of_the_first_release_are_kept(database_url: URL, has_changes
 
 
 def test_a_released_migration_is_never_changed() -> None:
-    """A database that has a revision would never get what is added to it later: add a revision."""
+    """A database at a revision would never get later additions to it: add a revision."""
     found = {
         each.revision: hashlib.sha256(Path(each.path).read_bytes()).hexdigest()
         for each in migrations.scripts().walk_revisions()

@@ -260,7 +260,7 @@ async def test_each_change_of_an_object_has_one_event() -> None:
 
 
 async def test_a_concurrent_status_update_is_no_edit() -> None:
-    """A controller writes the status between read and write. That is no edit to repair."""
+    """A controller writes the status between read and write. This is not an edit to repair."""
     async with harness() as at:
         await full(at)
         at.restart()

@@ -1,4 +1,4 @@
-"""What a provider's failures mean, without a word of its answers in a message."""
+"""Errors for a provider's failures, without a word of its answers in a message."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime

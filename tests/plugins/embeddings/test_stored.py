@@ -48,7 +48,7 @@ def opened(tmp_path: Path, clock: Clock) -> Callable[..., StoredVectors]:
 
 
 def embed(cache: StoredVectors, model: FakeEmbedder, *texts: str) -> list[list[str]]:
-    """Embed texts, check their vectors, and return what the model was asked for."""
+    """Embed texts, check their vectors, and return the calls of the model."""
     before = len(model.calls)
     found = cache.over(model).embed(texts).vectors
     assert found.to_pylist() == [[len(text), 1.0] for text in texts]

@@ -1,4 +1,4 @@
-"""Whatever type is inferred of the texts of a column, the engine reads all of them."""
+"""The engine reads all texts of a column, for any type that is inferred from them."""
 
 import csv
 import io

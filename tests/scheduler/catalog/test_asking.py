@@ -17,7 +17,7 @@ from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError
 
 
 class Source:
-    """What a test makes of a source."""
+    """A source that a test controls."""
 
     def __init__(self) -> None:
         self.raised: BaseException | None = None

@@ -111,7 +111,7 @@ def write(folder: Path) -> None:
 
 
 async def check(runtime: Running, datasets: Sequence[str], views: Sequence[str]) -> None:
-    """Check that intact tables answer, and that broken ones report why or what they wait for."""
+    """Check that intact tables answer, and that broken ones report an error or their wait."""
     for name in WELL:
 
         async def is_answered(name: str = name) -> bool:

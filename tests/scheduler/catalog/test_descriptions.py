@@ -1,4 +1,4 @@
-"""What the manifest says of tables and columns, as a table."""
+"""The descriptions of tables and columns in the manifest, as a table."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How far a dataset has come: what the runtime waits for, and what statements read."""
+"""The states of a dataset: those that the runtime waits for, and those that statements read."""
 
 from itertools import product
 from pathlib import Path

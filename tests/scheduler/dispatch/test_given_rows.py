@@ -42,7 +42,7 @@ async def test_rows_are_read_where_the_statement_runs(tmp_path: Path) -> None:
         insert = replace(insert, may_write=True, writable=writable)
         assert await rows(insert) == [{"count": 2}]
         assert (await cluster.execute("SELECT sum(a) AS s FROM kept")).to_pylist() == [{"s": 10}]
-        # Nobody else sees them, or finds them afterwards.
+        # Other statements do not see them, now or later.
         assert await rows(Statement("SHOW TABLES", {})) != []
         listed = await cluster.execute(
             "SELECT count(*) AS n FROM information_schema.tables WHERE table_schema = 'exchange'"

@@ -1,4 +1,4 @@
-"""Statements whose texts look like plans are routed by what they are."""
+"""Statements whose texts look like plans are routed by their real plans."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The dispatch of one process: what it counts, keeps and hands on."""
+"""The dispatch of one process: its counters, its sessions, and the calls that it passes on."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any

@@ -59,7 +59,7 @@ class Store(SteppedStore):
 
 @dataclass
 class Answer:
-    """What comes of one execution: words of chunks that are stored, then perhaps a failure."""
+    """The result of one execution: words of chunks that are stored, then perhaps a failure."""
 
     counts: tuple[int, ...] = ()
     raised: BaseException | None = None
@@ -145,7 +145,7 @@ class World:
         return await self.records.create(job)
 
     async def held(self, job: Job) -> StoredJob:
-        """Return the job as it stands."""
+        """Return the job as it is in the store."""
         held = await self.records.get(job.principal, job.job_id)
         assert held is not None
         return held
@@ -171,5 +171,5 @@ def play(
     work: Callable[[World], Coroutine[Any, Any, None]],
     choose: Callable[[int], int] = lambda _choices: 0,
 ) -> None:
-    """Run a test of such parts; a timer comes when nobody else can go on."""
+    """Run a test of such parts; a timer comes when no other task can go on."""
     run(lambda loop: work(World(loop)), choose, steps_take_time=False)

@@ -1,4 +1,4 @@
-"""What a client is told of a job that failed, whatever its run raised."""
+"""The errors that a client sees of a failed job, for all exceptions of its run."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What one key keeps of jobs does not grow without limit, nor at the cost of other keys."""
+"""The stored jobs of one key do not grow without limit, nor at the cost of other keys."""
 
 from datetime import timedelta
 from typing import Any

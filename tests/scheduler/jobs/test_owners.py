@@ -1,4 +1,4 @@
-"""Who is alive: an owner is given up only after a whole time without its entry."""
+"""Owners that are alive: an owner is given up only after a whole period without its entry."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One job from its statement to its end: what is stored, what is tried again, what is given up."""
+"""One job from its statement to its end: its stored state, its retries, and its failures."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ def begun(world: World, held: StoredJob) -> JobRun:
 
 
 async def ran(world: World, job: Job | None = None) -> Job:
-    """Run a job to its end, and return it as it stands in the store."""
+    """Run a job to its end, and return it as it is in the store."""
     held = await world.keep(job or making.job())
     ended = await runner(world).run_job(runner(world).prepare(held, spans.start(None)))
     standing = await world.standing(held.job)
@@ -341,7 +341,7 @@ def test_failed_job_is_forgotten_by_itself_and_a_successful_one_is_not() -> None
 
 @pytest.mark.parametrize("step", range(1, 31))
 def test_cancelled_at_any_await_a_job_stands_as_it_was_and_never_fails(step: int) -> None:
-    """The job goes on elsewhere, or after a restart; what it says it has is there."""
+    """The job goes on elsewhere, or after a restart; its promised chunks exist."""
 
     async def work(world: World) -> None:
         held = await world.keep(making.job())

@@ -1,4 +1,4 @@
-"""Executors as rows: what users see of each."""
+"""Executors as rows: the columns that users see."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""One statement from request to rows: what is cached, limited, counted and recorded."""
+"""One statement from request to rows: its cache, limits, counters and record."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""What users type becomes a query; no text is an error, and no text is a large query."""
+"""Text that users type becomes a query: no text is an error, and no query is large."""
 
 import pyarrow as pa
 import pytest
@@ -134,7 +134,7 @@ SCRIPTS = st.text(
     st.lists(SCRIPTS, min_size=1, max_size=5),
 )
 def test_a_text_is_found_by_its_words_and_as_a_phrase(language: str, texts: list[str]) -> None:
-    """Whatever scripts are in it: as a word, in capital letters, as necessary and in quotes."""
+    """In any script: as a word, in capital letters, as necessary and in quotes."""
     spec = TextIndexSpec({"a": 1.0}, language)
     segment = TextSegment.build(spec, {"a": pa.array(texts)})
     for row, text in enumerate(texts):

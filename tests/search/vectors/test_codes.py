@@ -1,4 +1,4 @@
-"""Codes estimate dot products without bias and within the error that they tell."""
+"""Codes estimate dot products without bias and within the error that they report."""
 
 import math
 from collections.abc import Callable, Iterator

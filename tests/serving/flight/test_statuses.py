@@ -1,4 +1,4 @@
-"""How errors arrive at a client."""
+"""The statuses and messages of errors at a client."""
 
 import contextlib
 from collections.abc import Callable

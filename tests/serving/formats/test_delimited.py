@@ -1,4 +1,4 @@
-"""CSV that other readers understand: Python's csv module and pyarrow read back what was written."""
+"""CSV that other readers understand: Python's csv module and pyarrow read the same values back."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The table for people, whatever stands in its cells."""
+"""The table for people, with any text in its cells."""
 
 import unicodedata
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who passes the gate of the keys, and as whom."""
+"""Keys and principals that pass the gate."""
 
 import pytest
 from starlette.responses import PlainTextResponse

@@ -1,4 +1,4 @@
-"""What a manifest says of one table, for the eyes of users."""
+"""The part of a manifest about one table, for users to read."""
 
 from pathlib import Path
 

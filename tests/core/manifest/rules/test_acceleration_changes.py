@@ -1,4 +1,4 @@
-"""Datasets that follow changes: what they need, and how they are partitioned."""
+"""Datasets that follow changes: their requirements, and their partitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rules between keys: each says what is wrong at its place, whatever else is broken."""
+"""Rules between keys: each reports its problem at its place, even if others are broken, too."""
 
 import pytest
 

@@ -180,7 +180,7 @@ def test_keys_that_a_dataset_does_not_look_at_give_a_notice(
     origin = "postgres:t" if "changes" in keys else "file:a"
     notices = loads(dataset(keys, origin=origin)).notices
     found = [each.partition(".acceleration.")[2].partition(":")[0] for each in notices]
-    # A dataset that wants snapshots is also told that the manifest has no place for them.
+    # A dataset that wants snapshots has another notice: the manifest has no place for them.
     assert list(filter(None, found)) == named
 
 

@@ -46,7 +46,7 @@ class Scan:
 
 @dataclass
 class Scanner:
-    """Gives some rows in small batches, and remembers what was asked for."""
+    """Returns some rows in small batches, and records the requested columns."""
 
     rows: pa.Table = field(default_factory=lambda: ROWS)
     error: Exception | None = None

@@ -1,4 +1,4 @@
-"""What reaches the provider, and what comes back, field by field."""
+"""Requests to the provider, and responses to the client, field by field."""
 
 from pathlib import Path
 from typing import Any

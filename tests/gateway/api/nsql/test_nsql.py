@@ -1,4 +1,4 @@
-"""Questions over HTTP: the five forms, the stream, and what no model can bring about."""
+"""Questions over HTTP: the five forms, the stream, and the limits that no model can pass."""
 
 import json
 from collections.abc import AsyncIterator

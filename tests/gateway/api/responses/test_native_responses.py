@@ -136,7 +136,7 @@ async def test_tools_of_the_runtime_run_within_one_response(tmp_path: Path) -> N
         result = {"type": "function_call_output", "call_id": "c1", "output": '{"a": 1}'}
         assert again["input"][1:] == [THOUGHT, message("let me see"), own, result]
 
-        # What follows goes on from the calls, too, which the caller never saw.
+        # The next request includes the calls, too, which the caller never saw.
         provider.answers = [response(message("bye", "msg_3"))]
         await caraway.client.responses.create(
             model="chat", input="thanks", previous_response_id=final.id

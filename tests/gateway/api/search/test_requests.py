@@ -1,4 +1,4 @@
-"""What is refused, and in which words; nothing of it ends the runtime."""
+"""Requests that are refused, and their messages; none of them ends the runtime."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Which tables are searched, and what is told of their rows."""
+"""The tables that are searched, and the response about their rows."""
 
 from decimal import Decimal
 from pathlib import Path

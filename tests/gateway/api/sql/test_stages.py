@@ -55,7 +55,7 @@ async def test_stages_are_seen_while_the_statement_runs(
         (work,) = first["executors"]
         assert work["executor_id"] in ("e1", "e2") and work["tasks"] == 1
         assert first["ended_at_ms"] >= first["began_at_ms"] > 0
-        # What comes later is planned with the measured size of this one.
+        # Later stages are planned with the measured size of this one.
         assert [each["name"] for each in seen["stages"]] == [first["name"]]
         # The id of the statement does as well as that of its trace; others see neither.
         assert (await listed(cluster, seen["query_id"], key)).status_code == 200
@@ -146,7 +146,7 @@ async def test_what_is_no_id_of_the_caller_is_not_found(shared: Running, name: s
     answer = await shared.api.get(f"/v1/sql/{name}/stages")
     assert answer.status_code == 404
     assert len(answer.text) < 300
-    # Who follows it hears that it has ended: it may have, since he read its id.
+    # A follower receives the end: the statement may have ended since its id was read.
     headers = {"accept": "text/event-stream"}
     followed = await shared.api.get(f"/v1/sql/{name}/stages", headers=headers)
     assert (followed.status_code, followed.text) == (200, "event: end\ndata: {}\n\n")

@@ -1,4 +1,4 @@
-"""What the ADBC driver asks, through its DB-API."""
+"""The calls of the ADBC driver, through its DB-API."""
 
 import datetime
 import decimal

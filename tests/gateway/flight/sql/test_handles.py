@@ -1,4 +1,4 @@
-"""Tickets of statements: what is written is read, and what others send is refused."""
+"""Tickets of statements: written tickets can be read, and those that others send are refused."""
 
 import pytest
 from hypothesis import given

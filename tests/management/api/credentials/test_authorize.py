@@ -81,7 +81,7 @@ class Program:
 
 
 def sent_back(answer: httpx2.Response) -> dict[str, str]:
-    """Return what a redirect tells the program."""
+    """Return the parameters of a redirect to the program."""
     assert answer.headers["location"].startswith(REDIRECT)
     parsed = parse_qs(urlsplit(answer.headers["location"]).query)
     return {name: values[0] for name, values in parsed.items()}

@@ -233,7 +233,7 @@ def test_a_client_has_no_more_than_its_maker(installation: Installation) -> None
     for scopes in (["orgs:delete"], ["*"]):
         refused = admin.post("/v1/oauth-clients", body | {"scopes": scopes})
         assert refused.json()["code"] == "insufficient_scope"
-    # What an admin makes acts with the role of an admin, so it cannot become an owner by it.
+    # A client of an admin acts with the role of an admin, so an admin cannot become an owner by it.
     add_client(admin, "members:write")
     assert installation.rows(select(OAuthClient.role)) == ["admin"]
     owners = add_client(installation.sign_in(owner), "apps:read")

@@ -262,7 +262,7 @@ async def test_a_cluster_that_never_becomes_ready_says_why_and_fails_with_its_re
         deployment = at.project.deploy()
         await at.work()
         await at.operator.step("runtime")
-        # Time alone fails no deployment. What it needs is applied again after 15 minutes.
+        # Time alone fails no deployment. Its objects are applied again after 15 minutes.
         applied = at.api.log.count("PATCH CarawayCluster/runtime")
         for _ in range(20):
             at.installation.clock.advance(minutes=1)

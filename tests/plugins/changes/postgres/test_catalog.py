@@ -1,4 +1,4 @@
-"""What the catalog of a real server says about keys, columns and shapes of tables."""
+"""The catalog of a real server: keys, columns and shapes of tables."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables of DuckDB files: what is found, how it is compared, and what is refused."""
+"""Tables of DuckDB files: their discovery, their comparison, and the refused ones."""
 
 import subprocess
 import sys

@@ -33,7 +33,7 @@ def reader() -> Iterator[PostgresReader]:
 
 
 def table(server: Server, **login: str) -> RemoteTable:
-    """A table whose statements `application_name` tells apart from those of other tests."""
+    """Return a table whose statements have an `application_name` of their own."""
     known = {
         "host": server.params["pg_host"],
         "user": "postgres",
@@ -45,7 +45,7 @@ def table(server: Server, **login: str) -> RemoteTable:
 
 
 def backends(server: Server, of: RemoteTable, state: str = "") -> int:
-    """How many connections of a table the server has."""
+    """Return the number of connections of a table to the server."""
     condition = f" AND state = '{state}'" if state else ""
     name = of.login["application_name"]
     query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'{condition}"

@@ -1,4 +1,4 @@
-"""The URL of a Redis: what it means, and errors without its password."""
+"""The URL of a Redis: its parts, and errors without its password."""
 
 import ssl
 

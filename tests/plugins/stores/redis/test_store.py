@@ -20,7 +20,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
 
 
 def connections(server: valkey.Server) -> int:
-    """How many clients the server has, besides the one that asks."""
+    """Return the number of clients of the server, besides the one that asks."""
     with redis.Redis(unix_socket_path=str(server.socket)) as client:
         return len(client.client_list()) - 1
 

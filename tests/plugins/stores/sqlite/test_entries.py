@@ -106,7 +106,7 @@ def test_expiry_is_a_change_with_a_revision_of_its_own() -> None:
         revision = put(connection, "a", b"1", ttl_s=10)
         assert revision is not None and not entries.is_sweep_due(connection, 9.9)
         assert entries.is_sweep_due(connection, 10.0)
-        # Not swept yet: it is neither alive nor told as deleted.
+        # Not swept yet: it is neither alive nor reported as deleted.
         assert entries.changes(connection, "", revision - 1, 10.0).entries == []
         entries.sweep(connection, 10.0)
         assert not entries.is_sweep_due(connection, 10.0)

@@ -1,4 +1,4 @@
-"""EXPLAIN in words: every stage with its place, and what was measured where it ran."""
+"""EXPLAIN in words: every stage with its place, and the measurements of each executor."""
 
 from collections.abc import AsyncIterator
 
@@ -110,7 +110,7 @@ async def test_text_is_one_row_for_each_kind_and_comes_once() -> None:
 
 
 class Engine(StreamDouble):
-    """What the engine says of a statement itself."""
+    """The stream of the engine for a statement itself."""
 
     reads_only_catalog = False
     written = None

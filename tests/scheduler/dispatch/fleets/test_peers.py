@@ -85,7 +85,7 @@ async def test_a_heartbeat_without_an_answer_is_sent_again(
 
 
 class Calls:
-    """An actor that never answers, and remembers what it was told to cancel."""
+    """An actor that never answers, and remembers the cancelled calls."""
 
     def __init__(self) -> None:
         self.cancelled: list[str] = []

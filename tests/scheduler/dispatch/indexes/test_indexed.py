@@ -277,5 +277,5 @@ async def test_a_share_with_most_of_the_best_rows_is_asked_again(
             found = await answer(cluster.dispatch, statement)
             assert [row["k"] for row in found] == list(range(100))
             asked.append(sorted(each for each in limits if each))
-        # After some searches that had to ask again, all rows are asked for at once.
+        # After some searches that had to ask again, all rows are requested at once.
         assert asked == [[65, 65, 100], [65, 65, 100], [100, 100], [100, 100]]

@@ -95,7 +95,7 @@ async def test_all_ways_find_the_same(
 ) -> None:
     chance = random.Random(seed)
     if seed % 2:
-        # Shares have more rows than they are asked for nearly always, and are asked again.
+        # Nearly always, shares have more rows than requested, and are asked again.
         monkeypatch.setattr(share_limits, "_FEWEST", 1)
         monkeypatch.setattr(share_limits, "_DEVIATIONS", -1)
         monkeypatch.setattr(share_limits, "_MOST_MISSED", 1.0)

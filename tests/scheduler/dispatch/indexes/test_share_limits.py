@@ -1,4 +1,4 @@
-"""Shares are asked for as many rows as they probably have, where rows are spread over them."""
+"""A share returns as many rows as it probably has of the best, if rows are spread over shares."""
 
 import random
 

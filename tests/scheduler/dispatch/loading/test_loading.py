@@ -33,7 +33,7 @@ WITH_KEY = replace(VERSION, keys=Keys(("id",)))
 
 @dataclass
 class FakeFleet:
-    """Notes what is loaded where; an executor fails as often as it has failures."""
+    """Records the loads of each executor; an executor fails as often as it has failures."""
 
     failures: dict[ExecutorId, list[Exception]] = field(default_factory=dict)
     loads: list[tuple[ExecutorId, tuple[str, ...]]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class FakeFleet:
             raise self.failures[executor_id].pop(0)
 
     def copies(self) -> Counter[str]:
-        """How often each partition was loaded."""
+        """Return how often each partition was loaded."""
         return Counter(name for _, names in self.loads for name in names)
 
 

@@ -1,4 +1,4 @@
-"""The order of stages: each begins when what it reads is made, and planning goes on with sizes."""
+"""The order of stages: each begins when its inputs are ready, and planning goes on with sizes."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is said of the stages of a running query."""
+"""The progress of the stages of a running query."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Slots of a query: each is on an executor that is there, whoever comes and goes."""
+"""Slots of a query: each is on a present executor, while executors come and go."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Stages over a fleet that loses executors: what is made, made again, and given up."""
+"""Stages over a fleet that loses executors: their tasks run, run again, or are given up."""
 
 import asyncio
 import random

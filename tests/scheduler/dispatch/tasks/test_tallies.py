@@ -1,4 +1,4 @@
-"""What the driver counts, each under its own label."""
+"""The counters of the driver, each under its own label."""
 
 from caraway_core.ids import ExecutorId
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies

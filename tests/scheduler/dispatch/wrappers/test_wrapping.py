@@ -1,4 +1,4 @@
-"""Wrapped dispatches and streams pass on what they do not change."""
+"""Wrapped dispatches and streams pass on the methods that they do not change."""
 
 import inspect
 from collections.abc import AsyncIterator
