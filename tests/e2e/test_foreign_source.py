@@ -126,6 +126,7 @@ def test_its_datasets_are_checked_loaded_queried_and_polled(
         sql = "SELECT max(number) AS most, max(green) AS one FROM apples"
         assert runtime.sql(sql).json() == [{"most": 2, "one": "fruit 2"}]
         sql = "SELECT red FROM loaded WHERE number = 1"
+        until(lambda: runtime.sql(sql).status_code == 200, "the rows are loaded", 60)
         assert runtime.sql(sql).json() == [{"red": "fruit 1"}]
 
         (tmp_path / "count.txt").write_text("7")

@@ -7,6 +7,7 @@ from datafusion import SessionContext
 
 from caraway_engine.errors import engine_messages as messages
 from caraway_engine.remote import opened
+from caraway_engine.statements import plan_facts
 
 
 def start(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:
@@ -37,11 +38,10 @@ def _limit(dataframe: Any) -> int | None:
     """Return how many rows the only scan of a plan has to return, if the plan limits them."""
     if not any(name == "Limit" for name, _ in _nodes(dataframe.logical_plan())):
         return None
-    optimized = dataframe.optimized_logical_plan()
-    # The inputs of a plan lack the subqueries in its expressions; its text has them.
-    if optimized.display_indent().count("TableScan") != 1:
+    facts = plan_facts.of(dataframe.logical_plan())
+    if facts.has_subquery or not facts.is_complete or sum(facts.scans.values()) != 1:
         return None
-    nodes = dict(_nodes(optimized))
+    nodes = dict(_nodes(dataframe.optimized_logical_plan()))
     if not _PLAIN.issuperset(nodes):
         return None
     fetch = nodes["TableScan"].fetch()

@@ -74,7 +74,7 @@ def test_an_invitation_is_mailed_and_its_link_makes_a_member(installation: Insta
     assert link.endswith(str(made["value"]))
     path = f"{urlsplit(link).path}?{urlsplit(link).query}"
     asked = installation.client.get(path, follow_redirects=False)
-    assert asked.status_code == 303 and asked.headers["location"].startswith("/sign-in?")
+    assert asked.status_code == 303 and asked.headers["location"].startswith("./sign-in?")
     user = installation.add_user("new")
     cookie = browser(installation, user)
     page = installation.client.get(path, headers=cookie)

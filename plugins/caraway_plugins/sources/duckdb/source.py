@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
+from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
 from caraway_core.tables import RemoteColumn, RemoteTable
 from caraway_plugins.sources import params
 from caraway_plugins.sources.duckdb import declared
@@ -16,7 +17,7 @@ from caraway_plugins.sources.duckdb import declared
 if TYPE_CHECKING:
     import duckdb
 
-_PART = r'"(?:[^"]|"")+"|[^".]+'
+_PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
 _NAME = re.compile(rf"(?:({_PART})\.)?({_PART})")
 _COMPARABLE = re.compile(
     r"BOOLEAN|TINYINT|SMALLINT|INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR|DATE|TIMESTAMP"
