@@ -35,4 +35,4 @@ async def test_a_process_reconciles_reports_metrics_and_releases_the_lease(tmp_p
             async def leads() -> bool:
                 return bool(await standby.metric("caraway_operator_leader"))
 
-            await eventually(leads, "the standby becomes the leader", 15)
+            await eventually(leads, "the standby becomes the leader", 60)
