@@ -48,7 +48,7 @@ _FOLLOWING = "/following"
 
 @dataclass(frozen=True, slots=True)
 class DatasetContext:
-    """What the tasks of all datasets use: sources, changes, the store of chunks and models."""
+    """The sources, ingest, store of chunks and models that the tasks of all datasets share."""
 
     sources: DatasetSources
     ingest: Ingest
