@@ -23,6 +23,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import entries, file
 from caraway_plugins.stores.sqlite.entries import ConditionalWrite
+from caraway_plugins.stores.watching import ChangePage, StateWatcher
 
 Choose = Callable[[int], int]
 """Chooses one of a number of options, counted from 0."""
@@ -160,7 +161,7 @@ class SteppedStore:
         self._file = sqlite3.connect(":memory:", isolation_level=None)
         for statement in file._TABLES:
             self._file.execute(statement)
-        self._written = asyncio.Event()
+        self._watchers: list[StateWatcher] = []
 
     def close(self) -> None:
         self._file.close()
@@ -197,8 +198,8 @@ class SteppedStore:
         write = ConditionalWrite(key, value, expected, ttl_s)
         revision = entries.compare_and_set(self._file, write, self._loop.time())
         if revision is not None:
-            self._written.set()
-            self._written = asyncio.Event()
+            for watcher in self._watchers:
+                watcher.wake()
         await self._loop.step()
         if self._loses(key):
             raise StateUnsureError("the answer was lost")
@@ -210,17 +211,24 @@ class SteppedStore:
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         raise NotImplementedError
 
-    async def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
-        after = entries.revision(self._file)
-        while True:
-            written = self._written
-            page = entries.changes(self._file, prefix, after, self._loop.time())
-            after = page.upto
-            for entry in page.entries:
-                await self._loop.step()
-                yield entry
-            if not page.entries:
-                await written.wait()
+    def watch(self, prefix: str) -> StateWatcher:
+        start = entries.revision(self._file)
+
+        async def changes(prefix: str, after: int) -> ChangePage:
+            await self._loop.step()
+            return entries.changes(self._file, prefix, after, self._loop.time())
+
+        async def started() -> int:
+            return start
+
+        async def revision() -> int:
+            await self._loop.step()
+            return entries.revision(self._file)
+
+        # Only writes wake it: virtual time does not stand still while something polls.
+        watcher = StateWatcher(prefix, started, changes, revision, poll_s=None)
+        self._watchers.append(watcher)
+        return watcher
 
     async def aclose(self) -> None:
         pass

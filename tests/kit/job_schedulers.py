@@ -26,7 +26,7 @@ from caraway_core.protocols.dispatch import (
     StageProgress,
     StatementProgress,
 )
-from caraway_core.protocols.state import StateEntry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore, StateWatch
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -111,7 +111,7 @@ class MortalStore:
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         return await self._inner.read_log(log, start, limit)
 
-    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
+    def watch(self, prefix: str) -> StateWatch:
         return self._inner.watch(prefix)
 
     async def aclose(self) -> None:

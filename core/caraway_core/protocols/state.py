@@ -14,6 +14,22 @@ class StateEntry:
     revision: int
 
 
+class StateWatch(Protocol):
+    """The entries with a prefix as they are written; a deletion has an empty value."""
+
+    def __aiter__(self) -> AsyncIterator[StateEntry]: ...
+
+    async def __anext__(self) -> StateEntry: ...
+
+    async def catch_up(self) -> None:
+        """Return once all that was written before this call was yielded and the next is asked for.
+
+        It returns only while another task iterates. It raises what ends the iteration, and
+        ShuttingDownError after the store is closed.
+        """
+        ...
+
+
 class StateStore(Protocol):
     """A key-value store with compare-and-set, expiry, watches, and append-only logs.
 
@@ -66,7 +82,7 @@ class StateStore(Protocol):
         """Return up to `limit` records, starting at the offset `start`."""
         ...
 
-    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
+    def watch(self, prefix: str) -> StateWatch:
         """Yield entries with the prefix as they are written; a deletion has an empty value.
 
         The watch starts with this call, not with the first iteration, so watch first and then scan

@@ -60,30 +60,55 @@ class StateWatcher(AsyncIterator[StateEntry]):
         prefix: str,
         start: Callable[[], Awaitable[int]],
         changes: Callable[[str, int], Awaitable[ChangePage]],
-        poll_s: float,
+        revision: Callable[[], Awaitable[int]],
+        poll_s: float | None,
     ) -> None:
+        """Take what reads the start revision, later changes, and the revision of the last write."""
         self._prefix = prefix
         self._start = start
+        self._revision = revision
         self._changes = changes
         self._poll_s = poll_s
         self._after: int | None = None
         self._page: deque[StateEntry] = deque()
         self._written = asyncio.Event()
+        self._behind: list[tuple[int, asyncio.Future[None]]] = []
+        self._is_asked = False
+        """True while the next entry is asked for, which is when the last one was taken."""
 
     def wake(self) -> None:
         """Look for changes now, rather than at the next poll."""
         self._written.set()
 
+    async def catch_up(self) -> None:
+        """Return once all that was written before this call was yielded; see `StateWatch`."""
+        revision = await self._revision()
+        if self._is_asked and not self._page and self._has_read(revision):
+            return
+        caught_up = asyncio.get_running_loop().create_future()
+        self._behind.append((revision, caught_up))
+        self.wake()
+        await caught_up
+
     async def __anext__(self) -> StateEntry:
+        self._is_asked = True
         try:
             while not self._page:
+                self._tell_caught_up()
                 # Cleared before the read, so that a write during the read is not missed.
                 self._written.clear()
                 await self._read_on()
                 if not self._page:
+                    self._tell_caught_up()
                     await self._pause()
-        except ShuttingDownError:
+        except ShuttingDownError as exc:
+            self._tell_failed(exc)
             raise StopAsyncIteration from None
+        except CarawayError as exc:
+            self._tell_failed(exc)
+            raise
+        finally:
+            self._is_asked = False
         return self._page.popleft()
 
     async def _read_on(self) -> None:
@@ -98,6 +123,23 @@ class StateWatcher(AsyncIterator[StateEntry]):
             )
         self._page.extend(page.entries)
         self._after = page.upto
+
+    def _tell_caught_up(self) -> None:
+        behind, self._behind = self._behind, []
+        for revision, caught_up in behind:
+            if not self._has_read(revision):
+                self._behind.append((revision, caught_up))
+            elif not caught_up.done():
+                caught_up.set_result(None)
+
+    def _has_read(self, revision: int) -> bool:
+        return self._after is not None and self._after >= revision
+
+    def _tell_failed(self, exc: CarawayError) -> None:
+        behind, self._behind = self._behind, []
+        for _, caught_up in behind:
+            if not caught_up.done():
+                caught_up.set_exception(exc)
 
     async def _pause(self) -> None:
         # Writes of other processes and expiry do not set the event, hence the timeout.

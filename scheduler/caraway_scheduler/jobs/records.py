@@ -8,7 +8,6 @@ job-requests/PRINCIPAL/HASH   the job of an Idempotency-Key
 
 import hashlib
 import re
-from collections.abc import Sequence
 from urllib.parse import quote
 
 from caraway_core.errors import CarawayError, JobConflictError
@@ -104,19 +103,6 @@ class JobRecords:
         await self._remove(_MANIFESTS + job.result_key)
         await self._remove(_PROGRESS + job.job_id)
         return True
-
-    async def of(self, principal: PrincipalId) -> Sequence[StoredJob]:
-        """Return all jobs of the principal, newest first."""
-        found = [_held(entry) for entry in await self._store.scan(_of(JOBS, principal))]
-        found.sort(key=lambda held: (held.job.created_at, held.job.job_id), reverse=True)
-        return found
-
-    async def everything(self) -> Sequence[StoredJob]:
-        """Return the jobs of all principals.
-
-        It returns all of them or raises, because the orphan collection relies on that.
-        """
-        return [_held(entry) for entry in await self._store.scan(JOBS)]
 
     async def remember_request(
         self, principal: PrincipalId, key: str, request: JobRequest, job_id: JobId, ttl_s: float

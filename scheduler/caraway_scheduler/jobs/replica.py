@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
+from bisect import insort
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime
 
 from caraway_core.concurrency.backoff import Backoff, Delays
-from caraway_core.errors import CarawayError, ShuttingDownError
-from caraway_core.ids import JobId
-from caraway_core.protocols.state import StateEntry, StateStore
+from caraway_core.errors import CarawayError, ShuttingDownError, StateAwayError
+from caraway_core.ids import JobId, PrincipalId
+from caraway_core.protocols.state import StateEntry, StateStore, StateWatch
 from caraway_scheduler.jobs import codec
 from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob
 from caraway_scheduler.jobs.records import JOBS, job_id_in
@@ -19,6 +21,7 @@ logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.1, 5.0)
 _STEADY_S = 5.0
 _READ_AT_ONCE = 256
+_CATCH_UP_S = 10.0
 
 Condition = Callable[[Job | None], bool]
 Subscriber = Callable[[StoredJob], None]
@@ -33,17 +36,21 @@ class _Waiter:
 class Replica:
     """Follows the jobs of all principals; it may lag slightly behind the store.
 
-    `is_current` is true while every job has been read and the watch is running. Entries that cannot
-    be read, such as those of a newer version, are left out; `unreadable` has their ids.
+    Entries that cannot be read, such as those of a newer version, are left out; `unreadable` has
+    their ids.
     """
 
     def __init__(
         self, store: StateStore, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        self.is_current = False
+        # None until every job has been read, and while the store is away.
+        self._watch: StateWatch | None = None
+        self._has_watch = asyncio.Event()
         self._store = store
         self._pause = pause
         self._held: dict[JobId, StoredJob] = {}
+        # The jobs of each principal, the newest last.
+        self._of: dict[PrincipalId, list[tuple[datetime, JobId]]] = {}
         self._unreadable: set[JobId] = set()
         self._counts: Counter[JobStatus] = Counter()
         self._waiters: dict[JobId, set[_Waiter]] = {}
@@ -54,6 +61,11 @@ class Replica:
         self._is_away = False
         # Jobs written here during a scan, which the scan may have missed.
         self._meanwhile: set[JobId] | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """True while every job has been read and the watch is running."""
+        return self._watch is not None
 
     @property
     def unreadable(self) -> frozenset[JobId]:
@@ -72,6 +84,27 @@ class Replica:
     def get(self, job_id: JobId) -> StoredJob | None:
         """Return a job, or None."""
         return self._held.get(job_id)
+
+    def of(self, principal: PrincipalId) -> Iterator[StoredJob]:
+        """Yield the jobs of a principal, newest first; take them before the next await."""
+        return (self._held[job_id] for _, job_id in reversed(self._of.get(principal, ())))
+
+    async def catch_up(self) -> None:
+        """Return once the replica has all that was written before this call.
+
+        Raises:
+            StateAwayError: the store does not respond, or its jobs are still being read.
+        """
+        try:
+            async with asyncio.timeout(_CATCH_UP_S):
+                while self._watch is None:
+                    await self._has_watch.wait()
+                await self._watch.catch_up()
+        except (StateAwayError, ShuttingDownError):
+            raise
+        except (CarawayError, TimeoutError) as exc:
+            failure = "the queries are still being read from the state store; try again later"
+            raise StateAwayError(failure) from exc
 
     def subscribe(
         self, subscriber: Subscriber, forgetter: Callable[[JobId], None] | None = None
@@ -134,7 +167,8 @@ class Replica:
                     )
                 self._is_away = True
             finally:
-                self.is_current = False
+                self._watch = None
+                self._has_watch.clear()
             await self._pause(again.failed())
 
     async def _follow(self) -> None:
@@ -143,7 +177,8 @@ class Replica:
         watch = self._store.watch(JOBS)
         await self._replace(await self._store.scan(JOBS), self._meanwhile)
         self._meanwhile = None
-        self.is_current = True
+        self._watch = watch
+        self._has_watch.set()
         if self._is_away:
             logger.info("job replica is current again", extra={"jobs": len(self._held)})
         self._is_away = False
@@ -189,6 +224,8 @@ class Replica:
             if standing.revision >= held.revision:
                 return
             self._counts[standing.job.status] -= 1
+        else:
+            insort(self._of.setdefault(job.principal, []), _place(job))
         self._unreadable.discard(job.job_id)
         self._held[job.job_id] = held
         self._counts[job.status] += 1
@@ -201,6 +238,10 @@ class Replica:
         standing = self._held.pop(job_id, None)
         if standing is not None:
             self._counts[standing.job.status] -= 1
+            own = self._of[standing.job.principal]
+            own.remove(_place(standing.job))
+            if not own:
+                del self._of[standing.job.principal]
             for forgetter in self._forgetters:
                 forgetter(job_id)
             self._wake(job_id, None)
@@ -209,3 +250,7 @@ class Replica:
         for waiter in self._waiters.get(job_id, ()):
             if not waiter.woken.done() and waiter.condition(job):
                 waiter.woken.set_result(None)
+
+
+def _place(job: Job) -> tuple[datetime, JobId]:
+    return job.created_at, job.job_id

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from itertools import islice
 
 import pyarrow as pa
 
@@ -130,12 +131,13 @@ class JobService:
 
         Jobs whose results have expired are left out, unless `status` asks for them.
         """
-        jobs = (self._present(held.job) for held in await self._records.of(principal))
+        await self._replica.catch_up()
+        jobs = (self._present(held.job) for held in self._replica.of(principal))
         if status is None:
-            wanted = [job for job in jobs if job.status != "CLOSED"]
+            wanted = (job for job in jobs if job.status != "CLOSED")
         else:
-            wanted = [job for job in jobs if job.status == status]
-        return wanted[:limit]
+            wanted = (job for job in jobs if job.status == status)
+        return list(islice(wanted, limit))
 
     async def manifest(self, job: Job) -> StoredAnswer:
         """Return the manifest of the results of a job that succeeded.

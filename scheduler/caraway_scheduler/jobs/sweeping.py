@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.jobs import states
-from caraway_scheduler.jobs.model import Job, StoredJob
+from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.shared import SharedJobs
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,6 @@ class Sweeper:
         surplus: Callable[[], Iterable[JobId]] = tuple,
     ) -> None:
         """Take what tells the jobs whose results are too much for their key."""
-        self._records = shared.records
         self._replica = shared.replica
         self._committer = shared.committer
         self._results = results
@@ -87,20 +86,21 @@ class Sweeper:
         keys = await self._results.keys()
         if not keys:
             return
-        jobs = {held.job.job_id: held for held in await self._records.everything()}
-        orphans = [key for key in keys if not _is_wanted(key, jobs)]
+        await self._replica.catch_up()
+        orphans = [key for key in keys if not self._is_wanted(key)]
         for key in orphans:
             await self._results.delete(key)
         if orphans:
             logger.info("orphaned results removed", extra={"count": len(orphans)})
 
-
-def _is_wanted(key: str, jobs: Mapping[JobId, StoredJob]) -> bool:
-    job_id, _, epoch = key.rpartition(".")
-    held = jobs.get(JobId(job_id))
-    # `isdigit` alone is also true of superscripts, which are no numbers.
-    is_number = epoch.isascii() and epoch.isdigit()
-    return held is not None and is_number and _wants(held.job, int(epoch))
+    def _is_wanted(self, key: str) -> bool:
+        job_id, _, epoch = key.rpartition(".")
+        if JobId(job_id) in self._replica.unreadable:
+            return True
+        held = self._replica.get(JobId(job_id))
+        # `isdigit` alone is also true of superscripts, which are no numbers.
+        is_number = epoch.isascii() and epoch.isdigit()
+        return held is not None and is_number and _wants(held.job, int(epoch))
 
 
 def _wants(job: Job, epoch: int) -> bool:

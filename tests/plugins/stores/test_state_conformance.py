@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.protocols.state import StateEntry, StateStore
 from tests.plugins.stores.adapters import StateHarness
 
@@ -274,3 +274,34 @@ async def test_work_that_was_queued_is_done_before_closing(state: StateHarness) 
         await asyncio.wait(appends, timeout=0)
         await store.aclose()
         assert [await append for append in appends] == [0, 1, 2, 3, 4]
+
+
+async def test_watcher_catches_up_with_writes_of_others(state: StateHarness) -> None:
+    taken: list[bytes] = []
+
+    async def take(watcher: AsyncIterator[StateEntry]) -> None:
+        async for entry in watcher:
+            taken.append(entry.value)
+
+    async with state.opened() as store, state.opened() as other:
+        watcher = store.watch("a/")
+        taking = asyncio.create_task(take(watcher))
+        for number in range(600):
+            await put(other, f"a/{number % 300}", str(number).encode())
+            await put(other, "b", b"not under the prefix")
+            if number % 200 == 3:
+                await asyncio.wait_for(watcher.catch_up(), WAIT_S)
+                assert taken[-1] == str(number).encode()
+        await asyncio.wait_for(asyncio.gather(*(watcher.catch_up() for _ in range(9))), WAIT_S)
+        assert taken[-1] == b"599"
+        before = len(taken)
+        await asyncio.wait_for(watcher.catch_up(), WAIT_S)
+        assert len(taken) == before
+        taking.cancel()
+
+
+async def test_watcher_of_a_closed_store_does_not_catch_up(state: StateHarness) -> None:
+    async with state.opened() as store:
+        watcher = store.watch("a/")
+    with pytest.raises(ShuttingDownError):
+        await asyncio.wait_for(watcher.catch_up(), WAIT_S)

@@ -1,6 +1,4 @@
 import asyncio
-import json
-from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -91,29 +89,6 @@ async def test_a_job_may_be_given_an_end(opened: Opening, clock: Clock) -> None:
         assert await records.replace(held, over, ttl_s=HOUR_S)
         clock.now += HOUR_S
         assert await records.get(PUBLIC, held.job.job_id) is None
-
-
-async def test_a_principal_sees_its_jobs_the_newest_first(opened: Opening) -> None:
-    async with opened() as store:
-        records = JobRecords(store)
-        for name, seconds in (("A", 2), ("B", 1), ("C", 3), ("D", 3)):
-            created_at = making.START + timedelta(seconds=seconds)
-            await records.create(making.job(name, "key-1", created_at=created_at))
-        await records.create(making.job("E", "key-11"))
-        await records.create(making.job("F", "key-1/A"))
-        found = await records.of(PrincipalId("key-1"))
-        assert [held.job.job_id for held in found] == ["D", "C", "A", "B"]
-        assert {held.job.job_id for held in await records.everything()} == set("ABCDEF")
-
-
-async def test_everything_returns_all_jobs_or_raises(opened: Opening) -> None:
-    async with opened() as store:
-        records = JobRecords(store)
-        await records.create(making.job("A"))
-        newer = json.dumps({"format": 99}).encode()
-        await store.compare_and_set("jobs/public/B", newer, expected=None)
-        with pytest.raises(CarawayError, match="a newer version wrote it"):
-            await records.everything()
 
 
 async def test_a_key_returns_its_first_request(opened: Opening, clock: Clock) -> None:

@@ -5,14 +5,16 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from caraway_core.errors import CarawayError, StateAwayError
-from caraway_core.ids import JobId
+from caraway_core.ids import JobId, PrincipalId
 from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_plugins.stores.watching import ChangePage, StateWatcher
 from caraway_scheduler.jobs import codec, states
 from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
@@ -196,6 +198,7 @@ class FragileStore(SqliteStateStore):
         self.more: list[StateEntry] = []
         self.during_scan: Callable[[], None] = lambda: None
         self.broken = asyncio.Event()
+        self.watchers: list[StateWatcher] = []
 
     async def scan(self, prefix: str) -> list[StateEntry]:
         if self.is_away:
@@ -204,24 +207,23 @@ class FragileStore(SqliteStateStore):
         self.during_scan()
         return found
 
-    async def _watch(
-        self, prefix: str, inner: AsyncIterator[StateEntry]
-    ) -> AsyncIterator[StateEntry]:
-        while True:
-            following = asyncio.ensure_future(anext(inner))
-            broken = asyncio.ensure_future(self.broken.wait())
-            try:
-                await asyncio.wait((following, broken), return_when=asyncio.FIRST_COMPLETED)
-                if broken.done():
-                    raise CarawayError("the watcher missed deletions; start a new watch, then scan")
-                yield following.result()
-            finally:
-                for each in (following, broken):
-                    each.cancel()
-                await asyncio.gather(following, broken, return_exceptions=True)
+    def watch(self, prefix: str) -> StateWatcher:
+        watcher = super().watch(prefix)
+        read, broken = watcher._changes, self.broken
 
-    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
-        return self._watch(prefix, super().watch(prefix))
+        async def changes(prefix: str, after: int) -> ChangePage:
+            if broken.is_set():
+                raise CarawayError("the watcher missed deletions; start a new watch, then scan")
+            return await read(prefix, after)
+
+        watcher._changes = changes
+        self.watchers.append(watcher)
+        return watcher
+
+    def break_watches(self) -> None:
+        self.broken.set()
+        for watcher in self.watchers:
+            watcher.wake()
 
 
 class Pauses:
@@ -247,6 +249,44 @@ class Pauses:
         self._ends.set()
 
 
+async def test_a_principal_has_its_jobs_newest_first(opened: Opening) -> None:
+    async with opened() as store, opened() as other:
+        records = JobRecords(other)
+        for name, seconds in (("A", 2), ("B", 1), ("C", 3), ("D", 3)):
+            created_at = making.START + timedelta(seconds=seconds)
+            held = await records.create(making.job(name, "key-1", created_at=created_at))
+        async with following(Replica(store)) as replica:
+            await records.create(making.job("E", "key-11"))
+            await records.create(making.job("F", "key-1/A"))
+            await replica.catch_up()
+            key = PrincipalId("key-1")
+            assert [each.job.job_id for each in replica.of(key)] == ["D", "C", "A", "B"]
+            await records.delete(held)
+            await replica.catch_up()
+            assert [each.job.job_id for each in replica.of(key)] == ["C", "A", "B"]
+            assert [each.job.job_id for each in replica.of(PrincipalId("key-1/A"))] == ["F"]
+            assert list(replica.of(PrincipalId("nobody"))) == []
+
+
+async def test_it_does_not_catch_up_while_the_store_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, pauses = FragileStore(tmp_path / "state.db"), Pauses()
+    async with following(Replica(store, pauses)) as replica:
+        store.is_away = True
+        store.break_watches()
+        await pauses.reached()
+        monkeypatch.setattr("caraway_scheduler.jobs.replica._CATCH_UP_S", SHORT_S)
+        with pytest.raises(StateAwayError, match="still being read"):
+            await replica.catch_up()
+        store.is_away = False
+        store.broken.clear()
+        monkeypatch.undo()
+        pauses.end()
+        await replica.catch_up()
+    await store.aclose()
+
+
 async def test_after_a_failure_it_restarts_and_logs_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -259,7 +299,7 @@ async def test_after_a_failure_it_restarts_and_logs_once(
         gone = asyncio.create_task(replica.wait_for(B, is_gone, LONG_S))
         await turn()
         store.is_away = True
-        store.broken.set()
+        store.break_watches()
         for _ in range(8):
             await pauses.reached()
             assert not replica.is_current

@@ -203,6 +203,21 @@ async def test_list_is_newest_first_and_filters(tmp_path: Path) -> None:
         assert dict(one.jobs.tallies.finished) == {("SUCCEEDED",): 1, ("FAILED",): 1}
 
 
+async def test_list_has_what_another_scheduler_took_and_reads_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with site(tmp_path) as place:
+        one, other = await place.scheduler("one"), await place.scheduler("two")
+        listed = one.jobs.service
+        for _ in range(3):
+            job = await other.submit("SELECT 1")
+            assert (await listed.list(ADA.id, None, 1))[0].job_id == job.job_id
+            await other.ended(job.job_id)
+        await listed.list(ADA.id, None, 1)
+        monkeypatch.setattr(one.store, "scan", None)
+        assert len(await listed.list(ADA.id, None, 10)) == 3
+
+
 async def test_wait_ends_with_the_job_or_the_time(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()

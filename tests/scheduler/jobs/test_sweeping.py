@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core import errors
+from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob, Totals
+from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.sweeping import Sweeper
 from tests.scheduler.jobs import making
@@ -31,10 +33,30 @@ class Seen:
     def all(self) -> Iterable[StoredJob]:
         return self.held
 
+    def get(self, job_id: JobId) -> StoredJob | None:
+        return {each.job.job_id: each for each in self.held}.get(job_id)
+
+    async def catch_up(self) -> None:
+        pass
+
+    @property
+    def unreadable(self) -> frozenset[JobId]:
+        return frozenset()
+
 
 def sweeper(world: World, replica: Seen, now: datetime = NOW) -> Sweeper:
     seen: Any = replica
     return Sweeper(_shared(world, seen), world.results, lambda: now, 5, 60)
+
+
+async def remove_orphans(world: World) -> None:
+    """Remove orphans with a replica that follows the store."""
+    replica = Replica(world.store)
+    following = asyncio.create_task(replica.follow_jobs())
+    try:
+        await Sweeper(_shared(world, replica), world.results, lambda: NOW).remove_orphans()
+    finally:
+        following.cancel()
 
 
 def _shared(world: World, replica: Any) -> SharedJobs:
@@ -139,7 +161,7 @@ def test_results_are_wanted_by_the_epoch_that_has_them_or_may_write_them(
         await world.keep(making.job("A-1", status=status, epoch=3))
         for epoch in range(1, 6):
             await world.chunk(f"A-1.{epoch}")
-        await sweeper(world, Seen()).remove_orphans()
+        await remove_orphans(world)
         kept = {"PENDING": [3, 4, 5], "RUNNING": [3, 4, 5], "SUCCEEDED": [3]}.get(status, [])
         assert await world.results.keys() == [f"A-1.{epoch}" for epoch in kept]
 
@@ -154,7 +176,7 @@ def test_keys_that_no_job_has_are_orphans(key: str) -> None:
         await world.keep(making.job("A-1"))
         await world.chunk("A-1.1")
         await world.chunk(key)
-        await sweeper(world, Seen()).remove_orphans()
+        await remove_orphans(world)
         assert await world.results.keys() == ["A-1.1"]
 
     play(work)
@@ -165,7 +187,7 @@ def test_nothing_is_removed_while_the_jobs_cannot_be_read() -> None:
         await world.chunk("A-1.1")
         world.store.away = errors.StateAwayError("away")
         with pytest.raises(errors.StateAwayError):
-            await sweeper(world, Seen()).remove_orphans()
+            await remove_orphans(world)
         assert await world.results.keys() == ["A-1.1"]
 
     play(work)
@@ -181,7 +203,7 @@ def test_job_that_begins_while_orphans_are_removed_keeps_its_rows(choices: list[
             held = await world.keep(making.job("A-1"))
             await world.chunk(held.job.result_key)
 
-        await asyncio.gather(sweeper(world, Seen()).remove_orphans(), submits())
+        await asyncio.gather(remove_orphans(world), submits())
         assert await world.results.keys() == ["A-1.1"]
 
     numbers = iter(choices)

@@ -4,7 +4,7 @@ import logging
 import socket
 import sys
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -134,7 +134,7 @@ class RedisStateStore:
         records: Sequence[bytes] = await self._reads.run("read_log", log, start, start + limit - 1)
         return records
 
-    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
+    def watch(self, prefix: str) -> StateWatcher:
         """Yield writes after this call, also those of other stores, and expired entries.
 
         Changes are found by revision, so none is missed while the server is away.
@@ -147,7 +147,11 @@ class RedisStateStore:
         # after it.
         start = self._writes.submit("revision")
         watcher = StateWatcher(
-            prefix, lambda: self._writes.outcome(start), self._changes, self._poll_s
+            prefix,
+            lambda: self._writes.outcome(start),
+            self._changes,
+            lambda: self._reads.run("revision"),
+            self._poll_s,
         )
         self._watchers.add(watcher)
         self._begun.add(lambda: self._writes.outcome(start))

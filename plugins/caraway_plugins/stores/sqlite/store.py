@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -84,7 +84,7 @@ class SqliteStateStore:
         """Return up to `limit` records, starting at the offset."""
         return await self._reads.run(lambda file: _read_log(file, log, start, limit))
 
-    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
+    def watch(self, prefix: str) -> StateWatcher:
         """Yield writes after this call, also those of other processes, and expired entries.
 
         Raises:
@@ -94,7 +94,11 @@ class SqliteStateStore:
         # after it.
         start = self._writes.submit(entries.revision)
         watcher = StateWatcher(
-            prefix, lambda: asyncio.wrap_future(start), self._changes, self._poll_s
+            prefix,
+            lambda: asyncio.wrap_future(start),
+            self._changes,
+            lambda: self._reads.run(entries.revision),
+            self._poll_s,
         )
         self._watchers.add(watcher)
         self._begun.add(lambda: asyncio.wrap_future(start))
