@@ -6,6 +6,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+from datafusion.catalog import Catalog, Schema, SchemaProvider
 
 from caraway_core.ids import TableName
 from caraway_engine.execution import own_functions, spilling
@@ -130,15 +131,32 @@ class Contexts:
 
 
 def place(name: TableName) -> tuple[str, str]:
-    """Return the schema of a table, and its name in that schema."""
+    """Return the schema of a table, and its name in that schema.
+
+    The name of a schema of another catalog begins with that of the catalog and a dot.
+    """
     schema_name, _, bare = name.rpartition(".")
     return schema_name or PUBLIC, bare
 
 
+def add_schema(context: SessionContext, name: str, schema: SchemaProvider) -> None:
+    """Add a schema, and its catalog where it is the first one there."""
+    catalog, dot, bare = name.rpartition(".")
+    if dot and catalog not in context.catalog_names():
+        context.register_catalog_provider(catalog, Catalog.memory_catalog())
+    context.catalog(catalog or CATALOG).register_schema(bare, schema)
+
+
+def schema_of(context: SessionContext, name: TableName) -> Schema:
+    """Return the schema of a table that is registered."""
+    catalog, _, bare = place(name)[0].rpartition(".")
+    return context.catalog(catalog or CATALOG).schema(bare)
+
+
 def quoted(table: TableName) -> str:
     """Return the quoted name of a table for SQL."""
-    schema_name, _, bare = table.rpartition(".")
-    return f'"{schema_name or "public"}"."{bare}"'
+    schema_name, bare = place(table)
+    return ".".join(f'"{part}"' for part in (*schema_name.split("."), bare))
 
 
 def _pool(settings: EngineSettings, share: float) -> Pool:

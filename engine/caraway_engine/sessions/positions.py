@@ -15,7 +15,7 @@ from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
-from caraway_engine.execution.contexts import CATALOG, quoted
+from caraway_engine.execution.contexts import place, quoted, schema_of
 from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.sessions.versions import Shown
 from caraway_engine.statements import viewing
@@ -138,8 +138,7 @@ class Positions:
 
 def _replaced(context: SessionContext, name: TableName, table: Table) -> Table:
     """Replace a table, and return the one that was registered before."""
-    schema_name, _, bare = name.rpartition(".")
-    schema = context.catalog(CATALOG).schema(schema_name or "public")
+    schema, (_, bare) = schema_of(context, name), place(name)
     with viewing.with_every_table():
         before = schema.table(bare)
     schema.deregister_table(bare)

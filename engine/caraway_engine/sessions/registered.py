@@ -173,7 +173,7 @@ class Registered:
         The engine would list every schema of the catalog, and the folder of its temporary files.
         """
         context = contexts.without_statistics(1)
-        listed = {k: v for k, v in self._schemas.items() if k != SOURCE_SCHEMA}
+        listed = {k: v for k, v in self._schemas.items() if k != SOURCE_SCHEMA and "." not in k}
         self._add_schemas(context, listed, searching=())
         return context
 
@@ -245,9 +245,9 @@ class Registered:
         schemas: Mapping[str, TableSchema] | None = None,
         searching: Iterable[str] | None = None,
     ) -> None:
-        catalog = context.catalog(CATALOG)
         for name, schema in (self._schemas if schemas is None else schemas).items():
-            catalog.register_schema(name, schema)
+            contexts.add_schema(context, name, schema)
+        catalog = context.catalog(CATALOG)
         catalog.register_schema("runtime", viewing.SystemSchema(self.snapshot.system))
         of_views = (name.rpartition(".")[0] for name in self.stand_ins)
         for name in chain(stand_ins.numbered(), of_views) if searching is None else searching:
@@ -258,9 +258,10 @@ class Registered:
         if name == INPUT_SCHEMA:
             return self.inputs
         if name not in self._schemas:
-            made = self._schemas[name] = viewing.DatasetSchema(f"{name}.")
+            kind = viewing.CatalogSchema if "." in name else viewing.DatasetSchema
+            made = self._schemas[name] = kind(f"{name}.")
             for context in self.contexts:
-                context.catalog(CATALOG).register_schema(name, made)
+                contexts.add_schema(context, name, made)
         return self._schemas[name]
 
     def _reads(self, facts: PlanFacts) -> frozenset[TableName]:

@@ -107,6 +107,15 @@ class DatasetSchema(TableSchema):
         return is_readable(TableName(f"{self._prefix}{name}"))
 
 
+class CatalogSchema(DatasetSchema):
+    """A schema of another catalog: it is not listed, as it has only the tables that are in use."""
+
+    @property
+    def table_names(self) -> list[str]:
+        """The listed tables: none."""
+        return []
+
+
 class SourceSchema(TableSchema):
     """The sources behind accelerated datasets: not listed, and only permitted ones are found."""
 

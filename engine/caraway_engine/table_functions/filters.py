@@ -322,8 +322,8 @@ def _qualifying(table: str) -> Callable[[str], str]:
 
 def quoted(table: TableName) -> str:
     """Return the quoted name of a table for SQL."""
-    schema, _, bare = table.rpartition(".")
-    return f"{qualifiers.quoted(schema or 'public')}.{qualifiers.quoted(bare)}"
+    parts = table.split(".")
+    return ".".join(map(qualifiers.quoted, parts if len(parts) > 1 else ("public", *parts)))
 
 
 @functools.cache
