@@ -61,6 +61,14 @@ class Connector(Declaration):
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogConnector(Declaration):
+    """A source of catalogs."""
+
+    poll_s: float = 30.0
+    """The seconds after which it is asked again which tables there are."""
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseReader(Declaration):
     """A reader of tables that a database keeps, with the dialect of the database."""
 

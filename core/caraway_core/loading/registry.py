@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from caraway_core.errors import NotInstalledError, UnknownPluginError
-from caraway_core.loading.declarations import Connector, Declaration
+from caraway_core.loading.declarations import CatalogConnector, Connector, Declaration
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -20,6 +20,7 @@ _PACKAGE = "caraway"
 _USUAL_EXTRA = "runtime"
 _UNDECLARED = Declaration()
 _UNDECLARED_CONNECTOR = Connector()
+_UNDECLARED_CATALOG = CatalogConnector()
 
 
 class Plugins(Mapping[str, "EntryPoint"]):
@@ -100,6 +101,7 @@ class Plugins(Mapping[str, "EntryPoint"]):
 
 SOURCES = Plugins("connector", "caraway.sources")
 CHANGE_SOURCES = Plugins("connector", "caraway.change_sources")
+CATALOG_SOURCES = Plugins("connector of catalogs", "caraway.catalog_sources")
 REMOTE_READERS = Plugins("remote reader", "caraway.remote_readers")
 MODEL_PROVIDERS = Plugins("model provider", "caraway.model_providers")
 EMBEDDERS = Plugins("embedding provider", "caraway.embedders")
@@ -119,6 +121,12 @@ def connector(name: str) -> Connector:
     """Return the declaration of a source; see `Plugins.declared`."""
     found = SOURCES.declared(name)
     return found if isinstance(found, Connector) else _UNDECLARED_CONNECTOR
+
+
+def catalog_connector(name: str) -> CatalogConnector:
+    """Return the declaration of a source of catalogs; see `Plugins.declared`."""
+    found = CATALOG_SOURCES.declared(name)
+    return found if isinstance(found, CatalogConnector) else _UNDECLARED_CATALOG
 
 
 def extra_of(point: "EntryPoint") -> str:

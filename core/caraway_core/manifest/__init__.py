@@ -20,12 +20,19 @@ from caraway_core.manifest.values.search_columns import (
     KeywordColumn,
     SearchColumns,
 )
-from caraway_core.manifest.values.values import Dataset, DeclaredColumn, Manifest, View
+from caraway_core.manifest.values.values import (
+    Dataset,
+    DeclaredCatalog,
+    DeclaredColumn,
+    Manifest,
+    View,
+)
 
 __all__ = [
     "Acceleration",
     "Chunking",
     "Dataset",
+    "DeclaredCatalog",
     "DeclaredColumn",
     "DeclaredEmbedder",
     "DeclaredReranker",

@@ -31,7 +31,7 @@ from caraway_core.manifest.shape import tools as tool_shapes
 from caraway_core.manifest.shape import workers as worker_shapes
 from caraway_core.manifest.texts import names, places
 from caraway_core.manifest.values.declared_tools import DeclaredTool
-from caraway_core.manifest.values.values import VIEW, Dataset, Manifest, View
+from caraway_core.manifest.values.values import VIEW, Dataset, DeclaredCatalog, Manifest, View
 
 _Table = TypeVar("_Table", Dataset, View)
 
@@ -44,6 +44,7 @@ _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "functions": function_rules.function,
 }
 _REFUSALS = {
+    "catalogs": unsupported.IN_CATALOG,
     "datasets": unsupported.IN_DATASET,
     "views": unsupported.IN_VIEW,
     "embeddings": (),
@@ -97,7 +98,9 @@ class _Loading:
         self._embedders = embedder_references.EmbedderReferences()
         self._rerankers = RerankerReferences()
         self._models: list[Model] = []
+        self._catalogs: list[DeclaredCatalog] = []
         self._declared: dict[str, str] = {}
+        self._declared_catalogs: dict[str, str] = {}
         self._declared_models: dict[str, str] = {}
         self._finished: set[Path] = set()
         self._tools: dict[str, DeclaredTool] = {}
@@ -145,6 +148,7 @@ class _Loading:
             workers=tuple(self._workers.workers),
             rerankers=self._rerankers.rerankers,
             functions=self._functions.functions,
+            catalogs=tuple(self._catalogs),
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -212,6 +216,7 @@ class _Loading:
         self._problems += checked.problems
         if section in _RULES:
             self._problems += _RULES[section](found)
+        if section in _REFUSALS:
             self._problems += unsupported.problems(found, _REFUSALS[section])
         if section in param_rules.COMPONENTS and self._checks_params:
             self._problems += param_rules.COMPONENTS[section](found)
@@ -222,6 +227,8 @@ class _Loading:
                 self._add_dataset(shape, found)
             case shapes.ViewSection() as shape:
                 self._add_view(shape, found)
+            case components.CatalogSection() as shape:
+                self._add_catalog(shape, found)
             case tool_shapes.ToolSection() as shape:
                 self._add_tool(shape, found)
             case search_shapes.EmbeddingSection() as shape:
@@ -256,6 +263,10 @@ class _Loading:
     def _add_dataset(self, shape: shapes.DatasetSection, found: Document) -> None:
         if self._is_new(shape.name, found):
             self._add_as_dataset(building.dataset(shape, found.path.parent), found)
+
+    def _add_catalog(self, shape: components.CatalogSection, found: Document) -> None:
+        if self._is_new_in(self._declared_catalogs, shape.name, shape.name, found):
+            self._catalogs.append(building.catalog(shape, found.path.parent))
 
     def _add_tool(self, shape: tool_shapes.ToolSection, found: Document) -> None:
         if shape.name in self._tools:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_plugins.sources.postgres import dialect as postgres
 
 _DIALECT = (
@@ -61,13 +61,16 @@ MEMORY = Connector("caraway_plugins.sources.memory:MemorySource", frozenset({"da
 DELTA = Connector(
     "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
 )
+_PG_LOGIN = frozenset(
+    "pg_host pg_port pg_db pg_user pg_pass pg_sslmode pg_sslrootcert pg_connection_string".split()
+)
 POSTGRES = Connector(
     "caraway_plugins.sources.postgres.source:PostgresSource",
-    frozenset(
-        "pg_host pg_port pg_db pg_user pg_pass pg_sslmode pg_sslrootcert pg_connection_string "
-        "pg_replication_slot pg_publication".split()
-    ),
+    _PG_LOGIN | {"pg_replication_slot", "pg_publication"},
     modes=("full", "append", "changes", "disabled"),
+)
+POSTGRES_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.postgres.tables:PostgresCatalog", _PG_LOGIN
 )
 POSTGRES_READER = DatabaseReader(
     "caraway_plugins.sources.postgres.reader:PostgresReader", dialect=postgres.POSTGRES

@@ -9,8 +9,8 @@ EVERYTHING = Path(__file__).with_name("everything.yaml")
 
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
     built = (
-        "(this build has: datasets, views, models, embeddings, rerankers, tools, workers, "
-        "functions, secrets, dependencies)"
+        "(this build has: catalogs, datasets, views, models, embeddings, rerankers, tools, "
+        "workers, functions, secrets, dependencies)"
     )
     off = "remove it or set its 'enabled' to false"
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
@@ -18,7 +18,9 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"6: management: 'management' is not implemented yet; {off}",
         "8: extensions: 'extensions' is not implemented yet; remove it",
         "10: secrets[0].from: no secret store 'kubernetes'; known: dotenv, env, file",
-        f"12: catalogs: 'catalogs' is not implemented yet; remove it {built}",
+        "13: catalogs[0].from: no connector of catalogs 'iceberg'; known: duckdb, postgres",
+        "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
+        "catalog are read; a dataset can be `access: read_write`",
         "15: datasets[0].from: no connector 'mysql'; known: abfss, "
         "cdc, debezium, delta, duckdb, file, gs, http, https, memory, postgres, s3",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",

@@ -16,6 +16,7 @@ from caraway_core.manifest.values import runtime as values_runtime
 from caraway_core.manifest.values.values import (
     VIEW,
     Dataset,
+    DeclaredCatalog,
     DeclaredColumn,
     DeclaredStore,
     SnapshotStoreSettings,
@@ -47,6 +48,21 @@ def dataset(shape: dataset_shapes.DatasetSection, base_dir: Path) -> Dataset:
         replication_enabled=shape.replication is not None and shape.replication.enabled,
         acceleration=accelerating.acceleration(shape.acceleration, origin.connector),
         search=searching.search_columns(shape.columns, shape.vectors, shape.full_text_search),
+    )
+
+
+def catalog(shape: components.CatalogSection, base_dir: Path) -> DeclaredCatalog:
+    """Build a source catalog that was written in a file of the folder."""
+    origin = names.split_origin(shape.from_)
+    return DeclaredCatalog(
+        name=shape.name,
+        source=shape.from_,
+        connector=origin.connector,
+        path=origin.path,
+        base_dir=base_dir,
+        description=shape.description,
+        include=tuple(shape.include),
+        params={**shape.params, **shape.dataset_params},
     )
 
 

@@ -13,7 +13,7 @@ from caraway_core.loading import registry
 from caraway_core.manifest.documents.document import Document, Location
 
 BUILT = (
-    "this build has: datasets, views, models, embeddings, rerankers, tools, workers, "
+    "this build has: catalogs, datasets, views, models, embeddings, rerankers, tools, workers, "
     "functions, secrets, dependencies"
 )
 
@@ -55,7 +55,7 @@ _OFF = "remove it or set its 'enabled' to false"
 IN_MANIFEST = (
     *(
         UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
-        for section in ("catalogs search_engines evals").split()
+        for section in ("search_engines", "evals")
     ),
     UnsupportedKey("extensions", _is_any_on),
     UnsupportedKey("management", _is_enabled, _OFF),
@@ -102,6 +102,16 @@ IN_DATASET = (
     UnsupportedKey("replication", _is_enabled, _OFF),
 )
 IN_VIEW = _IN_ACCELERATION
+IN_CATALOG = (
+    UnsupportedKey(
+        "access",
+        _is_any_of("read_write", "read_write_create"),
+        "remove it, as tables of a catalog are read; a dataset can be `access: read_write`",
+    ),
+    UnsupportedKey(
+        "acceleration", _is_on, "remove it, and accelerate a view over a table of the catalog"
+    ),
+)
 
 
 def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterator[Problem]:
@@ -121,6 +131,15 @@ def check_connector(name: str) -> None:
         ValueError: it is unknown.
     """
     _check("connector", name, registry.SOURCES)
+
+
+def check_catalog_connector(name: str) -> None:
+    """Check that the registry has the connector of catalogs.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    _check("connector of catalogs", name, registry.CATALOG_SOURCES)
 
 
 def check_embedder(name: str) -> None:

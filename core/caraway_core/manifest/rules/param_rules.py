@@ -35,6 +35,17 @@ def dataset(document: Document) -> Iterator[Problem]:
     yield from _unknown(document, connector, registry.SOURCES.declared(connector))
 
 
+def catalog(document: Document) -> Iterator[Problem]:
+    """Yield the params of a source catalog that its connector does not take."""
+    try:
+        connector = names.split_origin(str(document.value.get("from"))).connector
+    except ValueError:
+        return
+    declared = registry.CATALOG_SOURCES.declared(connector)
+    for key in ("params", "dataset_params"):
+        yield from _unknown(document, connector, declared, key)
+
+
 def embedding(document: Document) -> Iterator[Problem]:
     """Yield the params of an embedding model that its provider does not take."""
     try:
@@ -75,6 +86,7 @@ def _resources(document: Document, provider: str, declared: Declaration) -> Iter
 
 
 COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
+    "catalogs": catalog,
     "datasets": dataset,
     "embeddings": embedding,
     "models": model,
@@ -83,11 +95,13 @@ COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
 """The rule on the params of each section whose items have some."""
 
 
-def _unknown(document: Document, kind: str, declared: Declaration) -> Iterator[Problem]:
-    params = document.value.get("params")
+def _unknown(
+    document: Document, kind: str, declared: Declaration, key: str = "params"
+) -> Iterator[Problem]:
+    params = document.value.get(key)
     for name in params if isinstance(params, dict) else ():
         if fault := registry.param_fault(kind, str(name), declared):
-            yield document.problem(("params", name), fault)
+            yield document.problem((key, name), fault)
 
 
 def manifest(document: Document) -> Iterator[Problem]:

@@ -26,11 +26,23 @@ def _check_provider(text: str) -> str:
     return text
 
 
+def _check_catalog_origin(text: str) -> str:
+    unsupported.check_catalog_connector(names.split_origin(text).connector)
+    return text
+
+
+def _check_patterns(patterns: list[str]) -> list[str]:
+    for each in patterns:
+        if "." not in each:
+            raise ValueError(f"'{each}' has no schema; write '{each}.*', or '*.{each}' for tables")
+    return patterns
+
+
 class CatalogSection(Section):
-    from_: Text = Field(alias="from")
-    name: Text
+    from_: Annotated[Text, AfterValidator(_check_catalog_origin)] = Field(alias="from")
+    name: Annotated[Written, AfterValidator(names.catalog)]
     description: str | None = None
-    include: TextList = Field(default_factory=list)
+    include: Annotated[TextList, AfterValidator(_check_patterns)] = Field(default_factory=list)
     access: Literal["read", "read_write", "read_write_create"] = "read"
     dataset_params: Texts = Field(default_factory=dict)
     params: Texts = Field(default_factory=dict)

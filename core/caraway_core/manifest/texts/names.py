@@ -11,9 +11,13 @@ MEMORY_PATH = "store"
 SOURCE_SCHEMA = "caraway_source"
 """Holds the sources of accelerated datasets, for statements of the runtime alone."""
 RESERVED_SCHEMAS = frozenset({"runtime", "information_schema", SOURCE_SCHEMA})
+OWN_CATALOG = "caraway"
+RESERVED_CATALOGS = RESERVED_SCHEMAS | {OWN_CATALOG, "datafusion", "public", "exchange"}
+"""Names that source catalogs cannot have."""
 
 _PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]*)'
 _NAME = re.compile(rf"({_PART})(?:\.({_PART}))?")
+_OF_THREE = re.compile(rf"({_PART})\.({_PART})\.({_PART})")
 _IN_CATALOG = re.compile(rf'(?:"caraway"|(?i:caraway))\.(?P<name>{_PART}\.{_PART})$')
 _UNQUOTED = re.compile(r"[\w$-]{1,128}")
 _QUOTED = re.compile(r'[^"./\\\x00-\x1f\x7f]{1,128}')
@@ -53,15 +57,49 @@ def identity(name: str) -> str:
 def spellings(text: str) -> tuple[str, str]:
     """Return the canonical names that a table name may stand for: `t` and `public.t` are one.
 
-    The catalog may stand before the schema.
+    The catalog may stand before the schema. Other catalogs have no second spelling.
 
     Raises:
         ValueError: as `canonical`.
     """
+    if (parts := in_catalog(text)) is not None:
+        return ".".join(parts), ".".join(parts)
     match = _IN_CATALOG.match(text.strip())
     name = canonical(match["name"] if match else text)
     bare = identity(name)
     return name, bare if bare != name else f"public.{bare}"
+
+
+def in_catalog(text: str) -> tuple[str, str, str] | None:
+    """Return the parts of a name of three parts, as SQL knows them; None: it is not one.
+
+    Names of the runtime's own catalog are not among them.
+    """
+    match = _OF_THREE.fullmatch(text.strip())
+    if match is None:
+        return None
+    try:
+        catalog, schema, table = map(_canonical_part, match.groups())
+    except ValueError:
+        return None
+    return None if catalog == OWN_CATALOG else (catalog, schema, table)
+
+
+def catalog(text: str) -> str:
+    """Return the name that SQL knows a source catalog by.
+
+    Raises:
+        ValueError: it is no name, or belongs to the runtime.
+    """
+    name = _canonical_part(text.strip())
+    if name.translate(_LOWER) in RESERVED_CATALOGS:
+        raise ValueError(f"the name '{name}' belongs to the runtime; choose another")
+    return name
+
+
+def is_writable(part: str) -> bool:
+    """Return whether a statement can name a schema or a table, in quotes where necessary."""
+    return _QUOTED.fullmatch(part) is not None
 
 
 def split_origin(text: str) -> Origin:
@@ -112,7 +150,7 @@ def canonical_all(texts: list[str]) -> list[str]:
     Raises:
         ValueError: as `canonical`.
     """
-    return [canonical(text) for text in texts]
+    return [".".join(in_catalog(text) or (canonical(text),)) for text in texts]
 
 
 def _canonical_part(part: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -55,6 +56,28 @@ class Dataset:
     @property
     def acceleration_enabled(self) -> bool:
         return self.acceleration is not None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredCatalog:
+    """A source catalog as written; `params` hold secret references, not secrets.
+
+    `source` is the `from` text, and `connector` and `path` are its parts. `include` has patterns of
+    `schema.table`; without any, all tables are included.
+    """
+
+    name: str
+    source: str
+    connector: str
+    path: str
+    base_dir: Path
+    description: str | None = None
+    include: tuple[str, ...] = ()
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def includes(self, title: str) -> bool:
+        """Return whether statements may name a table, given its `schema.table`."""
+        return not self.include or any(fnmatchcase(title, each) for each in self.include)
 
 
 VIEW = "view"
@@ -129,3 +152,4 @@ class Manifest:
     workers: tuple[DeclaredWorker, ...] = ()
     rerankers: tuple[DeclaredReranker, ...] = ()
     functions: tuple[SqlFunction, ...] = ()
+    catalogs: tuple[DeclaredCatalog, ...] = ()

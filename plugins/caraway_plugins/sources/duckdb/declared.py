@@ -1,6 +1,6 @@
 """The declarations of DuckDB, with its dialect; imports nothing of it."""
 
-from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_core.loading.dialects import Dialect
 
 DIALECT = Dialect(
@@ -46,4 +46,10 @@ DUCKDB = Connector(
 )
 DUCKDB_READER = DatabaseReader(
     "caraway_plugins.sources.duckdb.reader:DuckdbReader", dialect=DIALECT
+)
+DUCKDB_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.duckdb.tables:DuckdbCatalog",
+    frozenset({"duckdb_open"}),
+    is_local=True,
+    poll_s=1.0,
 )

@@ -1,6 +1,8 @@
 """Datasets that are tables or views of a DuckDB file: `from: duckdb:TABLE`."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,18 +47,21 @@ class DuckdbSource:
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
-        if find_spec("duckdb") is None:
-            raise DatasetError(
-                "unsupported",
-                f"dataset '{request.name}': reading DuckDB files needs the package 'duckdb', which "
-                "is not installed; install it with: pip install 'caraway[duckdb]'",
-            )
-        file, relation = _file(request), _relation(request)
-        _status(request, file)
-        return _look(request, file, relation)
+        _check_installed(request)
+        _file(request)
+        return _look(request, _relation(request))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         return _status(request, _file(request))
+
+
+def _check_installed(request: SourceRequest) -> None:
+    if find_spec("duckdb") is None:
+        raise DatasetError(
+            "unsupported",
+            f"dataset '{request.name}': reading DuckDB files needs the package 'duckdb', which "
+            "is not installed; install it with: pip install 'caraway[duckdb]'",
+        )
 
 
 def _file(request: SourceRequest) -> Path:
@@ -109,7 +114,16 @@ def _status(request: SourceRequest, file: Path) -> str:
     return " ".join(parts)
 
 
-def _look(request: SourceRequest, file: Path, relation: tuple[str, str]) -> RemoteTable:
+@contextmanager
+def opened(request: SourceRequest) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """Open the file of a request.
+
+    Raises:
+        DatasetError: it cannot be opened.
+    """
+    _check_installed(request)
+    file = _file(request)
+    _status(request, file)
     import duckdb
 
     from caraway_plugins.sources.duckdb import reader
@@ -119,7 +133,34 @@ def _look(request: SourceRequest, file: Path, relation: tuple[str, str]) -> Remo
     except duckdb.Error as exc:
         raise _not_opened(request, exc) from exc
     try:
-        columns, row_count = _found(connection, relation)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _look(request: SourceRequest, relation: tuple[str, str]) -> RemoteTable:
+    with opened(request) as connection:
+        columns, row_count = _described(request, connection, relation)
+    columns = _declared(request, columns)
+    file = _file(request)
+    return RemoteTable(
+        pa.schema([pa.field(each.name, each.type) for each in columns]),
+        "duckdb",
+        relation,
+        columns,
+        {"path": str(file)},
+        file.stat().st_size,
+        row_count=row_count,
+    )
+
+
+def _described(
+    request: SourceRequest, connection: "duckdb.DuckDBPyConnection", relation: tuple[str, str]
+) -> tuple[tuple[RemoteColumn, ...], int | None]:
+    import duckdb
+
+    try:
+        return _found(connection, relation)
     except duckdb.CatalogException as exc:
         raise DatasetError(
             "not_found",
@@ -132,18 +173,6 @@ def _look(request: SourceRequest, file: Path, relation: tuple[str, str]) -> Remo
             f"dataset '{request.name}': DuckDB cannot describe '{'.'.join(relation)}'; a view may "
             "only read tables of its file",
         ) from exc
-    finally:
-        connection.close()
-    columns = _declared(request, columns)
-    return RemoteTable(
-        pa.schema([pa.field(each.name, each.type) for each in columns]),
-        "duckdb",
-        relation,
-        columns,
-        {"path": str(file)},
-        file.stat().st_size,
-        row_count=row_count,
-    )
 
 
 def _not_opened(request: SourceRequest, exc: "duckdb.Error") -> DatasetError:

@@ -1,0 +1,56 @@
+"""Catalogs that are DuckDB files: all tables and views of a file."""
+
+from collections.abc import Iterator
+
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import TableSpec
+from caraway_plugins.sources.duckdb import source
+
+_TABLES = """
+SELECT schema_name, table_name,
+       md5(string_agg(concat_ws(' ', column_name, data_type), ',' ORDER BY column_index))
+FROM duckdb_columns()
+WHERE database_name = current_database() AND NOT internal
+GROUP BY schema_name, table_name ORDER BY schema_name, table_name
+"""
+_SOME = 10_000
+
+
+class DuckdbCatalog:
+    """The tables of a file. Each is read as a dataset `duckdb:schema.table` is."""
+
+    def tables(self, request: CatalogRequest) -> Iterator[ListedTable]:
+        asked = _asked(request)
+        with source.opened(asked) as connection:
+            found = connection.execute(_TABLES)
+            while rows := found.fetchmany(_SOME):
+                for schema, name, mark in rows:
+                    yield ListedTable(schema, name, mark)
+
+    def fingerprint(self, request: CatalogRequest) -> str | None:
+        return source.DuckdbSource().fingerprint(_asked(request))
+
+    def resolve(self, request: CatalogRequest, table: ListedTable) -> TableSpec:
+        return source.DuckdbSource().resolve(_asked(request, table))
+
+
+def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:
+    if request.path:
+        raise DatasetError(
+            "invalid",
+            "`from: duckdb` of a catalog takes no path; name the file in params.duckdb_open, and "
+            "schemas and tables in 'include'",
+        )
+    return SourceRequest(
+        name=TableName(f"{request.name}.{table.title}" if table else request.name),
+        connector=request.connector,
+        path=f'"{table.schema}"."{table.name}"' if table else "",
+        params=request.params,
+        declared=(),
+        access="read",
+        base_dir=request.base_dir,
+        cache_dir=request.cache_dir,
+    )

@@ -1,0 +1,69 @@
+"""The section `catalogs`."""
+
+import pytest
+
+from tests.core.manifest.conftest import Loads, Refuses
+
+LISTED = "catalogs:\n"
+
+
+def test_a_catalog_is_loaded(loads: Loads) -> None:
+    (found,) = loads(
+        LISTED
+        + """
+  - from: postgres
+    name: Shop
+    description: All orders
+    include: [public.*, "sales.order_?"]
+    params: {pg_host: db, pg_pass: "${secrets:PASSWORD}"}
+    dataset_params: {pg_db: shop}
+"""
+    ).catalogs
+    assert (found.name, found.source, found.connector) == ("shop", "postgres", "postgres")
+    assert found.params == {"pg_host": "db", "pg_pass": "${secrets:PASSWORD}", "pg_db": "shop"}
+    assert "PASSWORD" not in repr(found)
+    titles = ("public.a", "public.A", "sales.order_1", "sales.order_12", "publico.a")
+    assert [each for each in titles if found.includes(each)] == list(titles[:3])
+
+
+def test_without_include_all_is_included(loads: Loads) -> None:
+    (found,) = loads(LISTED + "  - {from: duckdb, name: files}\n").catalogs
+    assert found.includes("any.table")
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("{from: postgres, name: caraway}", "'caraway' belongs to the runtime"),
+        ("{from: postgres, name: '\"DataFusion\"'}", "'DataFusion' belongs to the runtime"),
+        ("{from: postgres, name: information_schema}", "belongs to the runtime"),
+        ("{from: postgres, name: public}", "belongs to the runtime"),
+        ("{from: postgres, name: runtime}", "belongs to the runtime"),
+        ("{from: postgres, name: a.b}", "'a.b' is not a table name"),
+        ("{from: postgres, name: 'x; DROP'}", "is not a table name"),
+        ("{from: postgres, name: a, include: [orders]}", "'orders' has no schema; write"),
+        ("{from: postgres, name: a, access: read_write}", "'access' is not implemented yet"),
+        ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
+        ("{from: mysql, name: a}", "no connector of catalogs 'mysql'; known: duckdb, postgres"),
+        ("{from: postgress, name: a}", "did you mean 'postgres'?"),
+        ("{from: postgres, name: a}\n  - {from: duckdb, name: A}", "the name 'a' is taken"),
+        ("{name: a}", "the key 'from' is missing"),
+        ("{from: postgres}", "the key 'name' is missing"),
+        ("{from: postgres, name: a, includes: [a.b]}", "did you mean 'include'?"),
+    ],
+)
+def test_what_is_wrong_is_said(refuses: Refuses, written: str, problem: str) -> None:
+    assert problem in "\n".join(refuses(f"{LISTED}  - {written}\n"))
+
+
+def test_a_dataset_may_have_the_name_of_a_catalog(loads: Loads) -> None:
+    manifest = loads(
+        LISTED
+        + """
+  - {from: duckdb, name: shop}
+datasets:
+  - {from: "file:a", name: shop}
+  - {from: "file:a", name: shop.main}
+"""
+    )
+    assert [each.name for each in manifest.datasets] == ["shop", "shop.main"]
