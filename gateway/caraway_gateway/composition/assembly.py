@@ -31,10 +31,11 @@ from caraway_gateway.iceberg.service import IcebergTables
 from caraway_gateway.mcp.endpoint import McpEndpoint
 from caraway_gateway.metrics import engines as engine_metrics
 from caraway_gateway.services import Connection, ManifestInForce, Services
-from caraway_scheduler.catalog import descriptions, missing, primary_keys
+from caraway_scheduler.catalog import catalog_tables, descriptions, missing, primary_keys
 from caraway_scheduler.catalog import functions as function_listing
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
+from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
@@ -108,7 +109,8 @@ async def services(
     stack.push_async_callback(models.aclose)
     rerankers.ask = searching.asked(models)
     backend.report_failures(catalog.failed_later)
-    dispatch = SourceDispatch(backend.dispatch, accelerations, partial(missing.explained, catalog))
+    described = DescribingDispatch(backend.dispatch, catalog.source_catalogs)
+    dispatch = SourceDispatch(described, accelerations, partial(missing.explained, catalog))
     queries = _queries(settings, dispatch, catalog, cache, history, tallies)
     jobs = await open_jobs(
         stored.state,
@@ -220,6 +222,9 @@ def _catalog(
         TableName("partitions"): lambda _viewer: accelerations.partitions(),
         TableName("primary_keys"): lambda _viewer: primary_keys.table(
             accelerations.catalog.datasets
+        ),
+        TableName("catalog_tables"): lambda _viewer: catalog_tables.table(
+            accelerations.catalog.source_catalogs.states
         ),
         TableName("descriptions"): lambda _viewer: descriptions.table(
             accelerations.catalog.datasets, accelerations.catalog.views

@@ -12,12 +12,14 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, SecretResolver
+from caraway_core.protocols.catalog_sources import CatalogRequest
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import TableSpec
 from caraway_scheduler.catalog import opening
 
 _POLLING_THREADS = 2
+_Request = TypeVar("_Request", SourceRequest, CatalogRequest)
 _Result = TypeVar("_Result")
 
 
@@ -26,7 +28,7 @@ class SourceCalls:
 
     def __init__(self, cache_dir: Path, parallelism: int) -> None:
         self.secrets: SecretResolver | None = None
-        self._cache_dir = cache_dir
+        self.cache_dir = cache_dir
         self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
         # A separate pool, so that sources that load slowly do not delay polling.
         self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
@@ -39,8 +41,7 @@ class SourceCalls:
             DatasetError: the source cannot be read.
         """
         source, request = self._source(dataset)
-        pool = self._polling if polling else self._loading
-        return await self._call(pool, source.fingerprint, request)
+        return await self.call(source.fingerprint, request, polling=polling)
 
     async def resolve(self, dataset: Dataset) -> TableSpec:
         """Return the table spec of a dataset.
@@ -49,7 +50,7 @@ class SourceCalls:
             DatasetError: the source cannot be read.
         """
         source, request = self._source(dataset)
-        return await self._call(self._loading, source.resolve, request)
+        return await self.call(source.resolve, request)
 
     def params(self, dataset: Dataset) -> Mapping[str, str]:
         """Return the params of a dataset, with secrets filled in.
@@ -57,8 +58,7 @@ class SourceCalls:
         Raises:
             CarawayError: a secret is missing.
         """
-        assert self.secrets is not None
-        return self.secrets.expand_all(dataset.params)
+        return self.resolver.expand_all(dataset.params)
 
     def change_source(
         self, dataset: Dataset, learned: Callable[[], pa.Schema | None]
@@ -68,8 +68,7 @@ class SourceCalls:
         Raises:
             DatasetError: the dataset's path or params are wrong.
         """
-        assert self.secrets is not None
-        return opening.change_source(dataset, self.secrets, learned)
+        return opening.change_source(dataset, self.resolver, learned)
 
     def close(self) -> None:
         """Shut down the threads without waiting for running calls."""
@@ -77,20 +76,28 @@ class SourceCalls:
         self._polling.shutdown(wait=False, cancel_futures=True)
 
     def _source(self, dataset: Dataset) -> tuple[Source, SourceRequest]:
-        assert self.secrets is not None
-        return opening.source(dataset, self.secrets, self._cache_dir)
+        return opening.source(dataset, self.resolver, self.cache_dir)
 
-    @staticmethod
-    async def _call(
-        pool: ThreadPoolExecutor,
-        function: Callable[[SourceRequest], _Result],
-        request: SourceRequest,
+    @property
+    def resolver(self) -> SecretResolver:
+        """The secrets of the current manifest."""
+        assert self.secrets is not None
+        return self.secrets
+
+    async def call(
+        self, function: Callable[[_Request], _Result], request: _Request, *, polling: bool = False
     ) -> _Result:
+        """Call a source in a thread.
+
+        Raises:
+            DatasetError: the call failed.
+        """
+        pool = self._polling if polling else self._loading
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(pool, partial(_asked, function), request)
 
 
-def _asked(function: Callable[[SourceRequest], _Result], request: SourceRequest) -> _Result:
+def _asked(function: Callable[[_Request], _Result], request: _Request) -> _Result:
     """Call a source; raise only DatasetError.
 
     asyncio cannot pass on every exception. After StopIteration the caller never wakes,
@@ -102,10 +109,10 @@ def _asked(function: Callable[[SourceRequest], _Result], request: SourceRequest)
         _hide_folders(exc, request)
         raise
     except BaseException as exc:
-        raise unexpected(request.name, "its source", exc) from exc
+        raise unexpected(TableName(request.name), "its source", exc) from exc
 
 
-def _hide_folders(exc: DatasetError, request: SourceRequest) -> None:
+def _hide_folders(exc: DatasetError, request: SourceRequest | CatalogRequest) -> None:
     """Remove server folders from the message, so that files are named as in the manifest."""
     for folder in (request.base_dir, request.base_dir.resolve(), request.cache_dir):
         exc.message = exc.message.replace(f"{folder}/", "")

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,15 +14,18 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
+from caraway_core.manifest.values.values import VIEW
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import SystemTable
 from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes, polling, settling
 from caraway_scheduler.catalog.asking import SourceCalls
+from caraway_scheduler.catalog.catalog_calls import CatalogCalls
 from caraway_scheduler.catalog.installing import CatalogEmbedders, Installer
 from caraway_scheduler.catalog.judging import Judge
 from caraway_scheduler.catalog.settling import Accelerator, Settling
+from caraway_scheduler.catalog.source_catalogs import SourceCatalogs
 from caraway_scheduler.catalog.states import (
     DatasetState,
     ReadyState,
@@ -65,6 +68,12 @@ class Catalog:
         self._views: dict[TableName, View] = {}
         self._view_tables: dict[TableName, ViewTable] = {}
         self._settled: dict[TableName, asyncio.Event] = {}
+        self.source_catalogs = SourceCatalogs(
+            CatalogCalls(self._asking),
+            self._tasks,
+            self._install,
+            lambda: self._installer.planned.failed,
+        )
 
     @property
     def version(self) -> CatalogVersion:
@@ -108,7 +117,8 @@ class Catalog:
             self._begin(dataset)
         if views_changed:
             self._views = {TableName(view.name): view for view in manifest.views}
-        if wanted.removed or views_changed or has_new_models or self.version == 0:
+        have_left = self.source_catalogs.apply(manifest.catalogs, _queries(manifest))
+        if wanted.removed or views_changed or have_left or has_new_models or self.version == 0:
             await self._install_at_last()
         return wanted
 
@@ -182,14 +192,16 @@ class Catalog:
         state.error = error if status == "error" else None
 
     async def wait_settled(self) -> None:
-        """Wait until the first load of every dataset succeeded or failed."""
-        for event in list(self._settled.values()):
+        """Wait until the first load of every dataset and catalog succeeded or failed."""
+        of_catalogs = (state.settled for state in self.source_catalogs.states.values())
+        for event in (*self._settled.values(), *of_catalogs):
             await event.wait()
 
     async def aclose(self) -> None:
         """Stop all loads, and close the sources."""
         for state in self.datasets.values():
             state.status = "shuttingdown"
+        self.source_catalogs.stop()
         await self._tasks.aclose()
         self._asking.close()
 
@@ -325,7 +337,7 @@ class Catalog:
             self.on_installed()
 
     def _tables(self) -> Mapping[TableName, TableSpec]:
-        specs: dict[TableName, TableSpec] = {}
+        specs: dict[TableName, TableSpec] = {**self.source_catalogs.tables}
         for state in self.datasets.values():
             specs.update(tables_of(state))
         specs.update((name, self._view_table(view)) for name, view in self._views.items())
@@ -337,3 +349,9 @@ class Catalog:
         if known is None or known.sql != view.sql:
             known = self._view_tables[name] = ViewTable(view.sql)
         return known
+
+
+def _queries(manifest: Manifest) -> Iterator[str]:
+    """Yield the SQL of all views, also of those that are accelerated."""
+    yield from (view.sql for view in manifest.views)
+    yield from (each.path for each in manifest.datasets if each.connector == VIEW)

@@ -7,7 +7,7 @@ import asyncio
 import os
 import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -162,14 +162,16 @@ async def test_a_cluster_serves_all_that_is_not_broken(
 
 
 @pytest.mark.parametrize("raised", [StopIteration(), Panic("rust"), SystemExit(3), KeyError("x")])
-async def test_any_exception_of_a_source_is_an_error_of_its_dataset(raised: BaseException) -> None:
+async def test_any_exception_of_a_source_is_an_error_of_its_dataset(
+    tmp_path: Path, raised: BaseException
+) -> None:
     """A StopIteration cannot be set on a future: the caller would wait forever."""
 
     def ask(_request: Any) -> None:
         raise raised
 
     request: Any = SimpleNamespace(name=TableName("broken"))
-    with ThreadPoolExecutor(1) as pool:
+    with closing(SourceCalls(tmp_path, 1)) as calls:
         async with asyncio.timeout(60):
             with pytest.raises(UnexpectedError, match="dataset 'broken'"):
-                await SourceCalls._call(pool, ask, request)
+                await calls.call(ask, request)

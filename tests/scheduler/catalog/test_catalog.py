@@ -15,6 +15,7 @@ from caraway_core.statements import CatalogSnapshot
 from caraway_gateway.services import Services
 from caraway_plugins.sources.files import LocalFiles
 from caraway_scheduler.catalog import catalog
+from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -96,8 +97,9 @@ async def test_an_install_that_raises_once_lets_the_start_end_and_is_retried(
     fails = [RuntimeError("the first one"), RuntimeError("and one later")]
 
     def haunt(services: Services) -> None:
-        dispatch = services.dispatch
-        assert isinstance(dispatch, SourceDispatch)
+        outer = services.dispatch
+        assert isinstance(outer, SourceDispatch) and isinstance(outer.inner, DescribingDispatch)
+        dispatch = outer.inner
         install = dispatch.inner.install
 
         async def haunted(snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
