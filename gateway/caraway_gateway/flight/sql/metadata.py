@@ -1,7 +1,7 @@
 """Catalogs, schemas, tables and keys: what drivers ask for to show what there is."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,15 +16,18 @@ from caraway_gateway.flight.sql.running import request_of
 from caraway_gateway.flight.statements import Statements
 from caraway_gateway.services import Services
 from caraway_scheduler.catalog import primary_keys
+from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 
 CATALOG = "caraway"
 PUBLIC = "public"
 _TYPES = {"BASE TABLE": "TABLE", "VIEW": "VIEW"}
 _TABLES = (
-    "SELECT table_schema, table_name, table_type FROM information_schema.tables "
+    "SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables "
     "ORDER BY table_schema, table_name"
 )
-_SCHEMATA = "SELECT schema_name FROM information_schema.schemata"
+_SCHEMATA = f"SELECT schema_name FROM information_schema.schemata WHERE catalog_name = '{CATALOG}'"
+_MOST_DESCRIBED = 100
+"""If a command asks for more tables of source catalogs, none has its columns in the answer."""
 _SCHEMAS: dict[type[Message], pa.Schema] = {
     proto.CommandGetCatalogs: metadata_schemas.CATALOGS,
     proto.CommandGetDbSchemas: metadata_schemas.DB_SCHEMAS,
@@ -57,7 +60,8 @@ class Metadata:
         """Return the answer to a command of which `schema` knows the columns."""
         match command:
             case proto.CommandGetCatalogs():
-                return _table(metadata_schemas.CATALOGS, [{"catalog_name": CATALOG}])
+                names = sorted((CATALOG, *self._source_catalogs))
+                return _table(metadata_schemas.CATALOGS, [{"catalog_name": n} for n in names])
             case proto.CommandGetDbSchemas():
                 return await self._db_schemas(caller, command)
             case proto.CommandGetTables():
@@ -85,6 +89,14 @@ class Metadata:
             for name in sorted(names)
             if _is_here(command) and wanted(name)
         ]
+        for name, state in sorted(self._source_catalogs.items()):
+            schemas = {each.schema for each in state.listed.values()}
+            if _is_asked(command, name):
+                rows += [
+                    {"catalog_name": name, "db_schema_name": each}
+                    for each in sorted(schemas)
+                    if wanted(each)
+                ]
         return _table(metadata_schemas.DB_SCHEMAS, rows)
 
     async def _tables(self, caller: Caller, command: Any) -> pa.Table:
@@ -92,32 +104,46 @@ class Metadata:
         in_schema = _filter(command, "db_schema_filter_pattern")
         named = _filter(command, "table_name_filter_pattern")
         types = {_TYPES.get(each, each) for each in command.table_types}
-        rows = []
-        for each in found.to_pylist():
-            kind = _TYPES.get(each["table_type"], each["table_type"])
-            if not _is_here(command) or (types and kind not in types):
-                continue
-            if not in_schema(each["table_schema"]) or not named(each["table_name"]):
-                continue
-            row: dict[str, object] = {
-                "catalog_name": CATALOG,
-                "db_schema_name": each["table_schema"],
-                "table_name": each["table_name"],
-                "table_type": kind,
-            }
-            if command.include_schema:
-                columns = await self._columns(caller, each["table_schema"], each["table_name"])
-                row["table_schema"] = columns.serialize().to_pybytes()
-            rows.append(row)
-        return _table(schema(command), rows)
+        rows: list[dict[str, object]] = [
+            _row(CATALOG, each["table_schema"], each["table_name"], each["table_type"])
+            for each in found.to_pylist()
+            if _is_here(command) and each["table_catalog"] == CATALOG
+        ]
+        own = len(rows)
+        for name, state in sorted(self._source_catalogs.items()):
+            if _is_asked(command, name):
+                rows += [_row(name, each.schema, each.name) for each in state.listed.values()]
+        rows, others = (
+            [
+                each
+                for each in some
+                if (not types or each["table_type"] in types)
+                and in_schema(str(each["db_schema_name"]))
+                and named(str(each["table_name"]))
+            ]
+            for some in (rows[:own], rows[own:])
+        )
+        if command.include_schema:
+            described = [*rows, *others] if len(others) <= _MOST_DESCRIBED else rows
+            for each in others:
+                each["table_schema"] = pa.schema([]).serialize().to_pybytes()
+            for each in described:
+                columns = await self._columns(caller, each)
+                each["table_schema"] = columns.serialize().to_pybytes()
+        return _table(schema(command), [*rows, *others])
 
-    async def _columns(self, caller: Caller, schema_name: str, name: str) -> pa.Schema:
-        sql = f"SELECT * FROM {_quoted(schema_name)}.{_quoted(name)} LIMIT 0"
+    async def _columns(self, caller: Caller, row: Mapping[str, object]) -> pa.Schema:
+        parts = (str(row[each]) for each in ("catalog_name", "db_schema_name", "table_name"))
+        sql = f"SELECT * FROM {'.'.join(map(_quoted, parts))} LIMIT 0"
         # One that has gone meanwhile, or cannot be read now, is listed all the same.
         with suppress(QueryError):
             found = await self._statements.collected(request_of(caller, sql))
             return pa.schema([column_types.described(each) for each in found.schema])
         return pa.schema([])
+
+    @property
+    def _source_catalogs(self) -> Mapping[str, SourceCatalogState]:
+        return self._services.catalog.source_catalogs.states
 
     def _primary_keys(self, command: Any) -> list[dict[str, object]]:
         schema_name = command.db_schema if command.HasField("db_schema") else PUBLIC
@@ -156,8 +182,21 @@ def _filter(command: Any, field: str) -> Callable[[str], bool]:
 
 
 def _is_here(command: Any) -> bool:
-    """Return whether a command names the one catalog that exists."""
-    return not command.HasField("catalog") or command.catalog == CATALOG
+    """Return whether a command asks for the runtime's own catalog."""
+    return _is_asked(command, CATALOG)
+
+
+def _is_asked(command: Any, catalog: str) -> bool:
+    return not command.HasField("catalog") or command.catalog == catalog
+
+
+def _row(catalog: str, schema_name: str, name: str, kind: str = "BASE TABLE") -> dict[str, object]:
+    return {
+        "catalog_name": catalog,
+        "db_schema_name": schema_name,
+        "table_name": name,
+        "table_type": _TYPES.get(kind, kind),
+    }
 
 
 def _table(columns: pa.Schema | None, rows: Sequence[dict[str, Any]]) -> pa.Table:
