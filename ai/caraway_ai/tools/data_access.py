@@ -41,10 +41,10 @@ class KnownIndex:
 
 @dataclass(frozen=True, slots=True)
 class KnownTable:
-    """A dataset or view of the manifest."""
+    """A dataset or view of the manifest, or a table of a source catalog."""
 
     name: TableName
-    kind: Literal["dataset", "view"]
+    kind: Literal["dataset", "view", "table"]
     status: str = "ready"
     description: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)

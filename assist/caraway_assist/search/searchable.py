@@ -198,7 +198,13 @@ class SearchableTables:
             )
         return table
 
-    def _unknown(self, text: str) -> TableNotFoundError:
+    def _unknown(self, text: str) -> InvalidQueryError:
+        parts = names.in_catalog(text)
+        if parts is not None and parts[0] in self._catalog.source_catalogs.states:
+            return InvalidQueryError(
+                f"'{text}' is a table of a catalog, and cannot be searched; search a view over it "
+                "that has `embeddings` or `full_text_search` in the manifest"
+            )
         known = sorted({*self._catalog.datasets, *self._catalog.views})
         near = difflib.get_close_matches(text, known, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else "; GET /v1/datasets lists the datasets"

@@ -82,7 +82,15 @@ class RuntimeData:
         for each in spelled:
             if (known := tables.get(TableName(each))) is not None:
                 return known
+            if (found := self._in_catalog(TableName(each), caller)) is not None:
+                return found
         raise NotFoundError(registry.unknown("table", name[:100], tables))
+
+    def _in_catalog(self, name: TableName, caller: ToolCaller) -> KnownTable | None:
+        state = self._catalog.source_catalogs.find(name)
+        if state is None or name not in state.listed or not _may_read(name, caller):
+            return None
+        return KnownTable(name, "table", description=state.declared.description)
 
     async def columns(self, table: TableName, caller: ToolCaller) -> Sequence[KnownColumn]:
         """Return the columns of a table.
