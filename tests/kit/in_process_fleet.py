@@ -147,7 +147,7 @@ class InProcessFleet:
             ExchangePart(_Held(table, life), executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
         )
-        return TaskOutcome(tuple(parts), report.elapsed_ms)
+        return TaskOutcome(tuple(parts), report.elapsed_ms, report.profile)
 
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]

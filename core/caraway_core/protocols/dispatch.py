@@ -1,6 +1,6 @@
 """The protocol between the control plane and the executors: in process or on a cluster."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,6 +10,7 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.offers import OfferedPart
+from caraway_core.protocols.profiles import TaskProfile
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
@@ -46,7 +47,8 @@ class StreamTraits:
     batch needs no wait, and `whole`, until the first read, if one batch is known to be all rows.
     The reader sets the others before the first batch. With `takes_plain`, batches may have strings
     and bytes in place of views, where that saves copies; the schema stays as it is. With
-    `takes_uncut`, batches may have as many rows as came at once.
+    `takes_uncut`, batches may have as many rows as came at once. The producer of a task that is
+    profiled sets `profile`, which returns where the time went once all rows were read.
     """
 
     answer: OfferedAnswer | None = None
@@ -54,6 +56,7 @@ class StreamTraits:
     whole: pa.RecordBatch | None = None
     takes_plain: bool = False
     takes_uncut: bool = False
+    profile: Callable[[], TaskProfile] | None = None
 
     def read_as(self, other: "StreamTraits") -> None:
         """Let the reader of another stream read this one in its place."""

@@ -18,6 +18,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
+from caraway_core.protocols.profiles import TaskProfile
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.releases.protocol_versions import SpokenVersions, growing
 from caraway_core.settings import Address
@@ -178,6 +179,8 @@ class Task:
     found: tuple[GivenRows, ...] = ()
     """The rows of searches that the work reads."""
     trace_id: str = field(default="", repr=False, compare=False)
+    is_profiled: bool = False
+    """True if the answer says where the time went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +192,14 @@ class TaskTable:
     tables: tuple[pa.Table, ...]
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """The result of a task without its tables: rows and bytes of each table, and the time taken."""
 
     sizes: tuple[tuple[int, int], ...]
     elapsed_ms: float
+    profile: TaskProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,7 @@ class TaskOutcome:
 
     parts: tuple[ExchangePart, ...]
     elapsed_ms: float
+    profile: TaskProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,8 @@ class AnswerPage:
     schema: pa.Schema | None = None
     reads_only_catalog: bool = False
     written: TableName | None = None
+    profile: TaskProfile | None = None
+    """On the last page of a task that is profiled."""
 
 
 class Fleet(Protocol):

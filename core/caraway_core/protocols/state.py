@@ -22,9 +22,9 @@ class StateWatch(Protocol):
     async def __anext__(self) -> StateEntry: ...
 
     async def catch_up(self) -> None:
-        """Return once all that was written before this call was yielded and the next is asked for.
+        """Return once the iterating task has processed all that was written before this call.
 
-        It returns only while another task iterates. It raises what ends the iteration, and
+        It raises what ends the iteration, and
         ShuttingDownError after the store is closed.
         """
         ...

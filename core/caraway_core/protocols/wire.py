@@ -15,6 +15,8 @@ from pyarrow import ipc
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import AnswerPage, Description
+from caraway_core.protocols.profiles import TaskProfile
+from caraway_core.releases.protocol_versions import growing
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class ActorStatus:
     """The number of stops of work there; some of that work may still run."""
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class PackedPage:
     """A page whose batches are encoded as one Arrow IPC stream.
@@ -57,6 +60,7 @@ class PackedPage:
     """True if this is the first page, which has the schema."""
     reads_only_catalog: bool = False
     written: TableName | None = None
+    profile: TaskProfile | None = None
 
 
 SentPage = bytes | PackedPage
@@ -91,6 +95,7 @@ def pack(page: AnswerPage) -> SentPage:
         page.schema is not None,
         page.reads_only_catalog,
         page.written,
+        page.profile,
     )
     if rows is None:
         return pickle.dumps(packed, protocol=5)
@@ -116,6 +121,7 @@ def unpack(sent: SentPage) -> AnswerPage:
         schema,
         packed.reads_only_catalog,
         packed.written,
+        packed.profile,
     )
 
 

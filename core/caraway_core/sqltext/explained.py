@@ -9,10 +9,11 @@ from caraway_core.sqltext.lexer import SqlToken
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStatement:
-    """The explained statement, and whether ANALYZE runs it."""
+    """The explained statement, whether ANALYZE runs it, and whether VERBOSE asks for all of it."""
 
     statement: str
     is_run: bool
+    is_verbose: bool = False
 
 
 def parse(sql: str) -> ExplainedStatement | None:
@@ -25,12 +26,12 @@ def parse(sql: str) -> ExplainedStatement | None:
     word, start = _next(tokens)
     if is_run := word == "ANALYZE":
         word, start = _next(tokens)
-    if word == "VERBOSE":
+    if is_verbose := word == "VERBOSE":
         word, start = _next(tokens)
     if word == "FORMAT":
         _next(tokens)
         word, start = _next(tokens)
-    return ExplainedStatement(text[start:], is_run) if word else None
+    return ExplainedStatement(text[start:], is_run, is_verbose) if word else None
 
 
 def _next(tokens: Iterator[SqlToken]) -> tuple[str, int]:

@@ -75,11 +75,13 @@ class Described:
 class Explained:
     """An EXPLAIN; `way` is how the explained statement runs.
 
-    `is_run` is true for EXPLAIN ANALYZE. Stages that do not run are described.
+    `is_run` is true for EXPLAIN ANALYZE, and `is_verbose` for EXPLAIN ANALYZE VERBOSE of stages.
+    Stages that do not run are described.
     """
 
     way: NoneReady | Whole | Staged | Described
     is_run: bool
+    is_verbose: bool = False
 
 
 Decision = Here | NoneReady | LookedUp | Whole | Staged | Explained

@@ -138,7 +138,7 @@ class Router:
         if not asked.is_run:
             return Explained(self._described(session, question, analysis), is_run=False), None
         staged, under_way = self._staged(session, question, analysis)
-        return Explained(staged, is_run=True), under_way
+        return Explained(staged, is_run=True, is_verbose=asked.is_verbose), under_way
 
     def _unstaged(
         self, session: Session, question: Question, analysis: Analysis

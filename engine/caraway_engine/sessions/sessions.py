@@ -9,6 +9,7 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.profiles import TaskProfile
 from caraway_core.statements import CatalogSnapshot, GivenRows, Statement, TableWrite, ViewFacts
 from caraway_core.statements.questions import (
     Answer,
@@ -21,6 +22,7 @@ from caraway_core.statements.questions import (
 from caraway_core.statements.searches import StatementSearch
 from caraway_core.work import BatchCall, SourceQuery
 from caraway_engine import stored
+from caraway_engine.execution import profiling
 from caraway_engine.execution.contexts import Pools
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
@@ -120,7 +122,11 @@ class Session:
         if own is not None:
             effect = Effect(written=None, reads_only_catalog=False)
             return EngineStream(own, task.schema, effect, False, self._translate)
-        return self._begin(self._tasks.startable(task, inputs))
+        startable = self._tasks.startable(task, inputs)
+        stream = self._begin(startable)
+        if task.is_profiled and (executed := startable.executed) is not None:
+            stream.traits.profile = lambda: TaskProfile(operators=profiling.operators(executed()))
+        return stream
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or return None if it cannot be shared.

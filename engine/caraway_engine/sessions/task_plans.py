@@ -105,11 +105,13 @@ class TaskPlanner:
         plain.check_same(schema, task.schema)
         start = partial(natively.start, dataframe, self._registered.scratch)
         again = partial(frugal.start, self._contexts, dataframe)
+        executed = dataframe.execution_plan  # It is the one that ran, if one did.
         if narrowed:
             whole_files.check_present(task.shares, made, context)
         elif task.shares:
             shared = self._shared(context, dataframe, facts, task, fragment, inputs, held)
             start = partial(context.execute, shared, 0)
+            executed = partial(_given, shared)
             again = partial(
                 self._start_shared_again, dataframe, facts, task, fragment, inputs, held
             )
@@ -122,7 +124,8 @@ class TaskPlanner:
         plan = StatementPlan(
             dataframe, facts, effect, is_product, present, frozenset(), views=found.views
         )
-        return Startable(plan, schema, start, None if is_product else again, is_waiting)
+        start_again = None if is_product else again
+        return Startable(plan, schema, start, start_again, is_waiting, executed)
 
     def _without_splits(
         self, task: Task, fragment: bytes
@@ -199,3 +202,7 @@ class TaskPlanner:
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         return plan
+
+
+def _given(plan: Any) -> Any:
+    return plan

@@ -107,7 +107,13 @@ class Cursors:
                     break
                 batch = _taken(cursor)
                 if batch is None:
-                    return AnswerPage(name, tuple(batches), is_last=True)
+                    profile = cursor.stream.traits.profile
+                    return AnswerPage(
+                        name,
+                        tuple(batches),
+                        is_last=True,
+                        profile=profile() if profile is not None else None,
+                    )
                 if batch.num_rows:
                     batches.append(batch)
                     size += batch.nbytes

@@ -42,6 +42,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.answers.collecting import PlainStream, collect
 from caraway_executor.answers.cursors import Cursors
 from caraway_executor.answers.offers import OfferedRows, Offers, TakenStream
+from caraway_executor.answers.profiling import ProfiledStream
 from caraway_executor.models.model_copies import ModelCopies
 from caraway_executor.resources.memory_in_use import MemoryInUse
 from caraway_executor.resources.room import TaskMemory
@@ -307,10 +308,14 @@ class Worker:
         return await self._first_page(call, origin, stream)
 
     async def _open_task(self, call: str, task: Task, inputs: Sequence[TaskTable]) -> AnswerPage:
+        asked_s = time.monotonic()
         async with self._place(task, inputs) as is_here:
+            began_s = time.monotonic()
             stream = await self._relieving.run(task, inputs, is_here=is_here)
             if task.store is None:
-                stream = PlainStream(stream, task.schema)
+                profiled = _profiled(task, stream, asked_s, began_s)
+                stream = PlainStream(profiled or stream, task.schema)
+                stream.traits.profile = profiled.profile if profiled is not None else None
             return await self._first_page(call, task.catalog, stream)
 
     async def _offer(
@@ -338,16 +343,20 @@ class Worker:
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
     ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
+        asked_s = time.monotonic()
         async with self._place(task, inputs) as is_here:
             began_s = time.monotonic()
             stream = await self._relieving.run(task, inputs, is_here=is_here)
+            profiled = _profiled(task, stream, asked_s, began_s)
             try:
                 with self._room.place() as place:
-                    tables = await collect(stream, task.schema, task.split, place)
+                    tables = await collect(profiled or stream, task.schema, task.split, place)
             finally:
                 await stream.aclose()
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)
-        return TaskReport(sizes, (time.monotonic() - began_s) * 1000), tables
+        elapsed_ms = (time.monotonic() - began_s) * 1000
+        profile = profiled.profile() if profiled is not None else None
+        return TaskReport(sizes, elapsed_ms, profile), tables
 
     def _place(self, task: Task, inputs: Sequence[TaskTable]) -> AbstractAsyncContextManager[bool]:
         may_leave = self._relieving.may_leave(task, inputs)
@@ -385,3 +394,12 @@ class Worker:
             self._running[call].discard(task)
             if not self._running[call]:
                 del self._running[call]
+
+
+def _profiled(
+    task: Task, stream: BatchStream, asked_s: float, began_s: float
+) -> ProfiledStream | None:
+    """Return a stream that measures the work of a task whose plan is there, if it is profiled."""
+    if not task.is_profiled:
+        return None
+    return ProfiledStream(stream, began_s - asked_s, time.monotonic() - began_s)

@@ -14,8 +14,9 @@ from tests.kit.hostile import UNCLOSED
         ("explain analyze SELECT 1", ExplainedStatement("SELECT 1", is_run=True)),
         (
             " -- a\n/* b */ /**/EXPLAIN VERBOSE SELECT 1",
-            ExplainedStatement("SELECT 1", is_run=False),
+            ExplainedStatement("SELECT 1", is_run=False, is_verbose=True),
         ),
+        ("EXPLAIN ANALYZE VERBOSE SELECT 1", ExplainedStatement("SELECT 1", True, True)),
         ("EXPLAIN FORMAT TREE SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
         ("/* or * that */ EXPLAIN SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
         ("EXPLAIN/**/SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),

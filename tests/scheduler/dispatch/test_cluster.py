@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -257,6 +258,38 @@ async def test_table_whose_nulls_a_regex_tells_is_read_whole_on_an_executor(
         answer = (await cluster.execute(sql)).to_pylist()
         assert answer == [{"k": 1, "words": 3}, {"k": 2, "words": 0}]
         assert sum(cluster.tallies.assignments.values()) == 1
+
+
+@on_three
+async def test_explain_analyze_profiles_each_task_and_other_statements_do_not(
+    cluster: InProcessCluster,
+) -> None:
+    asked: list[bool] = []
+
+    async def note(_executor_id: ExecutorId, task: Task) -> None:
+        asked.append(task.is_profiled)
+
+    cluster.fleet.before = note
+    rows = await cluster.execute(f"EXPLAIN ANALYZE VERBOSE {JOIN}")
+    texts = {row["plan_type"]: row["plan"] for row in rows.to_pylist()}
+    found = json.loads(texts["profile"])
+    tasks = [each for stage in found["stages"] for each in stage["tasks"]]
+    assert len(tasks) >= len(asked) > 3 and all(asked)
+    profiled = [each for each in tasks if "operators" in each]
+    assert len(profiled) >= len(asked)
+    read = sum(
+        each["metrics"].get("output_rows", 0)
+        for task in profiled
+        for each in task["operators"]
+        if each["operator"].startswith("DataSourceExec: file_groups")
+    )
+    assert read == ROWS + 900, "each row is read once"
+    assert found["stages"][-1]["tasks"][-1]["rows"] == len(expected())
+    assert "planning" in texts["distributed_plan_with_metrics"]
+
+    asked.clear()
+    await cluster.execute(JOIN)
+    assert asked and not any(asked)
 
 
 @on_three

@@ -1,5 +1,6 @@
 """Runs EXPLAIN and EXPLAIN ANALYZE on a cluster."""
 
+import time
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.routing import Described, Explained, Staged, Whole
-from caraway_scheduler.dispatch.explanations import explaining
+from caraway_scheduler.dispatch.explanations import explaining, profiling
 from caraway_scheduler.dispatch.planning import following
 from caraway_scheduler.dispatch.planning.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.planning.local_engine import LocalEngine
@@ -48,7 +49,9 @@ class Diagnoses:
                 stream = await self._described(query_id, statement, answer, described)
             case Staged(tables) as staged:
                 statement = following.narrowed(statement, tables, snapshot.tables)
-                stream = await self._ran(query_id, statement, snapshot, answer, staged)
+                stream = await self._ran(
+                    query_id, statement, snapshot, answer, staged, is_verbose=explained.is_verbose
+                )
             case Whole(tables) as whole:
                 statement = following.narrowed(statement, tables, snapshot.tables)
                 stream = await self._in_one(query_id, statement, whole, is_run=explained.is_run)
@@ -87,11 +90,16 @@ class Diagnoses:
         snapshot: CatalogSnapshot,
         answer: RunDecision,
         staged: Staged,
+        *,
+        is_verbose: bool,
     ) -> BatchStream:
         """Run a statement in stages, and describe how each stage ran."""
+        began_s = time.perf_counter()
         try:
             version = snapshot.version
-            running = await self._staged.run_stages(query_id, statement, version, answer, staged)
+            running = await self._staged.run_stages(
+                query_id, statement, version, answer, staged, is_profiled=True
+            )
         except NotDistributableError as exc:
             whole = Whole(staged.tables, None, exc.message)
             return await self._in_one(query_id, statement, whole, is_run=True)
@@ -99,12 +107,14 @@ class Diagnoses:
         try:
             async for batch in running.stream:
                 count.add(batch)
+            elapsed_ms = (time.perf_counter() - began_s) * 1000
             described = await self._asking.described(answer.plan)
             runner = running.runner
             text = explaining.listed(described, runner.executor, runner.ran, count)
+            texts = {"profile": profiling.document(runner.ran, elapsed_ms)} if is_verbose else {}
         finally:
             await running.stream.aclose()
-        return explaining.TextStream({"distributed_plan_with_metrics": text})
+        return explaining.TextStream({**texts, "distributed_plan_with_metrics": text})
 
 
 async def _rows(stream: BatchStream) -> pa.RecordBatch:

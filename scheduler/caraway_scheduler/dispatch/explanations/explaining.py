@@ -9,6 +9,7 @@ from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_core.work import SourceQuery
 from caraway_engine.routing import Described
 from caraway_engine.stages import ExchangeRead, ReadMode, Stage
+from caraway_scheduler.dispatch.explanations import profiling
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask
 
 _MODES = {
@@ -57,7 +58,10 @@ def listed(
         if stage.hashed:
             keys = ", ".join(f"c{key}" for key in stage.hashed.keys)
             lines.append(f"  partitions its rows by the hash of {keys} into {stage.hashed.count}")
-        lines += [_actual(each) for each in by_stage.get(stage.name, ())]
+        for each in by_stage.get(stage.name, ()):
+            lines.append(_actual(each))
+            if where := profiling.line(each):
+                lines.append(f"    {where}")
         if stage is graph.root and answer is not None:
             lines.append(f"  {answer.rows} rows, {answer.size_bytes} bytes")
         lines += [f"    {line}" for line in described.fragments[stage.name].splitlines()]
@@ -84,8 +88,9 @@ def _headline(stage: Stage, executor: Callable[[int], ExecutorId]) -> str:
 
 
 def _actual(ran: FinishedTask) -> str:
+    where = ran.executor_id or "the scheduler"
     return (
-        f"  task {ran.number} on {ran.executor_id}: {ran.rows} rows, {ran.size_bytes} bytes, "
+        f"  task {ran.number} on {where}: {ran.rows} rows, {ran.size_bytes} bytes, "
         f"{ran.elapsed_ms:.1f} ms"
     )
 

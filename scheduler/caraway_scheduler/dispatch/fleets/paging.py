@@ -32,6 +32,7 @@ class PagedStream:
         self._batches = deque(first.batches)
         self._coming: asyncio.Future[AnswerPage] | None = None
         self.traits = StreamTraits()
+        self._note_profile(first)
 
     @property
     def is_at_end(self) -> bool:
@@ -78,4 +79,9 @@ class PagedStream:
         self._batches.extend(page.batches)
         if page.is_last:
             self._cursor = None
+        self._note_profile(page)
         self._ask()
+
+    def _note_profile(self, page: AnswerPage) -> None:
+        if (profile := page.profile) is not None:
+            self.traits.profile = lambda: profile

@@ -195,7 +195,7 @@ class RayFleet:
             ExchangePart(Held(table, gone), executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
         )
-        return TaskOutcome(tuple(parts), report.elapsed_ms)
+        return TaskOutcome(tuple(parts), report.elapsed_ms, report.profile)
 
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]

@@ -98,6 +98,8 @@ class StagedRunner:
         version: CatalogVersion,
         answer: RunDecision,
         staged: Staged,
+        *,
+        is_profiled: bool = False,
     ) -> Running:
         """Run a statement in stages, until its last stage streams.
 
@@ -119,6 +121,7 @@ class StagedRunner:
             statement.logs,
             statement.found or (),
             statement.trace_id,
+            is_profiled,
         )
         runner = StageRunner(
             query,

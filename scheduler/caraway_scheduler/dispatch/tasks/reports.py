@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from caraway_core.ids import ExecutorId, QueryId
+from caraway_core.protocols.profiles import TaskProfile
 from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
@@ -22,6 +23,11 @@ class FinishedTask:
     size_bytes: int
     elapsed_ms: float
     ended_ns: int
+    profile: TaskProfile | None = None
+    """Of a task of a statement that is profiled; its call took `called_ms`."""
+    called_ms: float = 0.0
+    received_bytes: int = 0
+    """The size of its inputs that other executors made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from caraway_core.changes import Logs
@@ -37,6 +38,7 @@ from caraway_core.statements import GivenRows
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.tasks.placing import Slots
+from caraway_scheduler.dispatch.tasks.profiled import ReportedStream
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord
 
@@ -67,6 +69,7 @@ class StagedQuery:
     logs: Logs = field(default_factory=dict, repr=False)
     found: tuple[GivenRows, ...] = field(default=(), repr=False)
     trace_id: str = ""
+    is_profiled: bool = False
 
     def found_in(self, plan: bytes) -> tuple[GivenRows, ...]:
         """Return the rows of searches that a fragment may read."""
@@ -118,7 +121,11 @@ class StageRunner:
         """
         order = self._query.store
         if order is None:
-            return await self._opened(stage, number, lambda: None)
+            began_s = time.perf_counter()
+            stream = await self._opened(stage, number, lambda: None)
+            if not self._query.is_profiled:
+                return stream
+            return ReportedStream(stream, partial(self._read, stage, number, stream, began_s))
         attempts = Attempts(order, number)
 
         async def again(cause: CarawayError) -> BatchStream:
@@ -207,7 +214,14 @@ class StageRunner:
         return task
 
     async def _run(self, stage: Stage, number: int) -> TaskOutcome:
-        outcome = await self._persistently(stage, number, self._fleet.run)
+        received_bytes, began_s = 0, time.perf_counter()
+
+        async def call(executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> TaskOutcome:
+            nonlocal received_bytes, began_s
+            received_bytes, began_s = _size(inputs, executor_id), time.perf_counter()
+            return await self._fleet.run(executor_id, task, inputs)
+
+        outcome = await self._persistently(stage, number, call)
         ran = FinishedTask(
             self._query.query_id,
             stage.name,
@@ -218,10 +232,31 @@ class StageRunner:
             sum(part.size_bytes for part in outcome.parts),
             outcome.elapsed_ms,
             time.time_ns(),
+            outcome.profile,
+            (time.perf_counter() - began_s) * 1000,
+            received_bytes,
         )
         self.ran.append(ran)
         self._reports.on_ran(ran)
         return outcome
+
+    def _read(
+        self,
+        stage: Stage,
+        number: int,
+        stream: BatchStream,
+        began_s: float,
+        rows: int,
+        size_bytes: int,
+    ) -> None:
+        """Note a task of the last stage whose rows were read."""
+        elapsed_ms = (time.perf_counter() - began_s) * 1000
+        profile = stream.traits.profile
+        where = None if self.is_answered_here else self._slots.executor(number)
+        ran = FinishedTask(self._query.query_id, stage.name, stage.note, number, where, rows,
+                           size_bytes, elapsed_ms, time.time_ns(),
+                           profile() if profile is not None else None, elapsed_ms)  # fmt: skip
+        self.ran.append(ran)
 
     async def _persistently(
         self,
@@ -298,6 +333,7 @@ class StageRunner:
             logs=self._query.logs,
             found=self._query.found_in(work.plan) if isinstance(work, SubstraitFragment) else (),
             trace_id=self._query.trace_id,
+            is_profiled=self._query.is_profiled,
         )
 
     async def _inputs(self, stage: Stage, number: int) -> list[Input]:
@@ -356,8 +392,10 @@ class StageRunner:
                     del self._tasks[(reading.stage, each)]
 
 
-def _size(inputs: Sequence[Input]) -> int:
-    return sum(part.size_bytes for each in inputs for part in each.parts)
+def _size(inputs: Sequence[Input], but_of: ExecutorId | None = None) -> int:
+    """Return the bytes of inputs, without those of one executor."""
+    parts = (part for each in inputs for part in each.parts)
+    return sum(part.size_bytes for part in parts if part.executor_id != but_of)
 
 
 def _is_made(task: asyncio.Task[TaskOutcome]) -> bool:
