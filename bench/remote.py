@@ -13,7 +13,7 @@ import yaml
 
 from bench import servers
 from bench.report import Figure
-from caraway_plugins.sources.postgres.reader import conninfo
+from caraway_plugins.sources.postgres.databases import conninfo
 from tests.kit.postgres import Server, serving
 
 _ROWS = 1_000_000

@@ -1,19 +1,20 @@
 """Runs statements in PostgreSQL and gives their rows as Arrow, over connections that are kept."""
 
 import atexit
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import adbc_driver_postgresql.dbapi as postgresql
 import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources.postgres.databases import Databases, Login
 
 _MOST_IDLE = 8
 _LONGEST_IDLE_S = 300.0
@@ -36,7 +37,6 @@ _ENDLESS = -(2**63) + _EPOCH_US
 _EPOCH_DAYS = 10_957
 _ENDLESS_DAYS = -(2**31) + _EPOCH_DAYS
 """The same for dates."""
-_Login = frozenset[tuple[str, str]]
 
 
 class _Idle(NamedTuple):
@@ -49,7 +49,8 @@ class PostgresReader:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._idle: dict[_Login, list[_Idle]] = {}
+        self._idle: dict[Login, list[_Idle]] = {}
+        self._databases = Databases()
         self._lock = threading.Lock()
         # The driver cannot close connections while the interpreter shuts down.
         atexit.register(self.close)
@@ -61,6 +62,7 @@ class PostgresReader:
             self._idle.clear()
         for each in idle:
             _close(each.connection)
+        self._databases.close_unused(math.inf)
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "PostgresRows":
         """Return the rows of a statement; it starts when the first rows are read."""
@@ -71,6 +73,14 @@ class PostgresReader:
         with self._lock:
             idle = self._idle.get(_key(table))
             return idle.pop().connection if idle else None
+
+    def connect(self, table: RemoteTable) -> Any:
+        """Open a connection.
+
+        Raises:
+            dbapi.Error: it cannot be opened.
+        """
+        return self._databases.connect(table.login, self._clock())
 
     def give_back(self, table: RemoteTable, connection: Any) -> None:
         """Return a connection to the pool; no statement may be running on it."""
@@ -94,6 +104,7 @@ class PostgresReader:
             self._idle[login] = [each for each in idle if each.since_s >= oldest_s]
             if not self._idle[login]:
                 del self._idle[login]
+        self._databases.close_unused(now_s)
         return unused
 
 
@@ -158,7 +169,7 @@ class PostgresRows:
                 if not _is_broken(exc):
                     raise
                 self._drop()
-        self._connection = postgresql.connect(conninfo(self._table.login), autocommit=True)
+        self._connection = self._reader.connect(self._table)
         with self._connection.cursor() as cursor:
             cursor.execute(_WATCHES_CLIENT)
             cursor.fetchall()
@@ -185,16 +196,7 @@ class PostgresRows:
         self._cursor = self._connection = None
 
 
-def conninfo(login: Mapping[str, str]) -> str:
-    """Return the connection string of a login for libpq."""
-    return " ".join(f"{name}={_quoted(value)}" for name, value in login.items())
-
-
-def _quoted(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _key(table: RemoteTable) -> _Login:
+def _key(table: RemoteTable) -> Login:
     return frozenset(table.login.items())
 
 

@@ -16,7 +16,8 @@ from psycopg2.extensions import parse_dsn
 from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.postgres import reader as module
-from caraway_plugins.sources.postgres.reader import PostgresReader, conninfo
+from caraway_plugins.sources.postgres.databases import conninfo
+from caraway_plugins.sources.postgres.reader import PostgresReader
 from tests.kit.deadlines import until
 from tests.kit.postgres import Server, serving
 
