@@ -17,7 +17,8 @@ from caraway_engine.statements import plan_nodes, subplans
 from caraway_engine.statements.plan_nodes import Clauses, ExpressionPart, HiddenError, PlanNode
 
 _CATALOG, _SCHEMA = "caraway", "public"
-_SYSTEM_SCHEMAS = frozenset({"runtime", "information_schema"})
+_LISTS = "information_schema"
+_SYSTEM_SCHEMAS = frozenset({"runtime", _LISTS})
 VOLATILE = frozenset(
     {"now", "random", "uuid", "current_date", "current_time", "input_file_name", "file_row_index"}
 )
@@ -174,6 +175,9 @@ def nodes(plan: Any) -> Iterator[PlanNode]:
 
 def table_name(catalog: str | None, schema: str | None, table: str) -> TableName:
     """Return the manifest's name of a table from its name in a plan."""
+    # The engine has one list of tables and settings, which it finds in catalogs of any name.
+    if schema == _LISTS:
+        catalog = _CATALOG
     parts = [catalog or _CATALOG, schema or _SCHEMA, table]
     if parts[0] == _CATALOG:
         parts = parts[1:] if parts[1] != _SCHEMA else parts[2:]

@@ -301,6 +301,8 @@ def test_names_are_those_of_the_manifest() -> None:
     assert plan_facts.table_name(None, None, "t") == "t"
     assert plan_facts.table_name("caraway", "public", "t") == "t"
     assert plan_facts.table_name(None, "sales", "t") == "sales.t"
+    assert plan_facts.table_name("shop", "public", "t") == "shop.public.t"
+    assert plan_facts.is_system(plan_facts.table_name("shop", "information_schema", "tables"))
     assert plan_facts.is_system(plan_facts.table_name("caraway", "runtime", "task_history"))
     assert not plan_facts.is_system(plan_facts.table_name(None, None, "runtime"))
 
