@@ -5,6 +5,14 @@ from typing import Any
 
 import pytest
 
+from caraway_core.errors import TableNotFoundError
+from caraway_core.ids import TableName
+from caraway_core.statements import Statement
+from caraway_core.statements.questions import SqlQuestion
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_serving import spans
+from caraway_serving.access import ANONYMOUS
+from tests.kit import client_plans
 from tests.kit.deadlines import eventually
 from tests.kit.duckdb_files import run
 from tests.kit.runtime import Running, running
@@ -133,3 +141,67 @@ async def test_names_of_a_source_are_neither_sql_nor_secrets(file: Path) -> None
             assert "not found" in error
         assert "hidden" not in await refused(runtime, 'SELECT x FROM shop.main."${secrets:KEY}"')
         assert len(await rows(runtime, "SELECT id FROM shop.main.orders")) == 2
+
+
+async def test_views_functions_and_plans_read_tables(file: Path) -> None:
+    manifest = """
+runtime: {functions: {enabled: true}}
+catalogs:
+  - {from: duckdb, name: shop, params: {duckdb_open: shop.duckdb}}
+datasets:
+  - {from: "file:a.csv", name: shop.main}
+views:
+  - {name: plain, sql: SELECT id FROM shop.main.orders WHERE id > 1}
+  - {name: kept, sql: SELECT who FROM shop.main.orders, acceleration: {enabled: true}}
+functions:
+  - name: found
+    from: sql
+    kind: table
+    signature: {args: [], returns: [{name: id, type: bigint}]}
+    body: SELECT id FROM shop.main.late
+"""
+    (file.parent / "a.csv").write_text("a\n1\n")
+    async with running(file.parent, manifest) as runtime:
+        assert await rows(runtime, "SELECT id FROM plain") == [{"id": 2}]
+        assert await rows(runtime, "SELECT id FROM found()") == [{"id": 2}]
+        # A dataset with the name of a schema of the catalog is another table.
+        assert await rows(runtime, "SELECT shop.main.a FROM shop.main") == [{"a": 1}]
+
+        async def is_kept() -> bool:
+            answer = await runtime.sql("SELECT count(*) AS n FROM kept")
+            return bool(answer.status_code == 200 and answer.json() == [{"n": 2}])
+
+        await eventually(is_kept, "the accelerated view is loaded")
+        plan = client_plans.plan(client_plans.read("shop.main.orders", id="i32"), "id")
+        sql = await runtime.services.dispatch.ask(SqlQuestion(Statement("", {}), plan))
+        assert len(await rows(runtime, sql)) == 2
+
+
+async def test_a_limited_statement_has_no_other_table_described(file: Path) -> None:
+    async with running(file.parent, MANIFEST) as runtime:
+        readable = frozenset({TableName("shop.main.orders")})
+        (state,) = runtime.services.catalog.source_catalogs.states.values()
+
+        async def run_limited(sql: str) -> None:
+            request = QueryRequest(sql, ANONYMOUS, spans.start(None), readable=readable)
+            answer = await runtime.services.queries.start(request)
+            answer.rows.close()
+
+        await run_limited("SELECT id FROM shop.main.orders")
+        for hidden in ("shop.main.late", "shop.main.nothing"):
+            with pytest.raises(TableNotFoundError) as caught:
+                await run_limited(f"SELECT id FROM shop.main.orders, {hidden}")
+            assert "Back Office" not in caught.value.message
+        assert set(state.described) == readable
+
+
+async def test_answers_are_kept_until_the_columns_change(file: Path) -> None:
+    async with running(file.parent, MANIFEST) as runtime:
+        sql = "SELECT * FROM shop.main.orders WHERE id = 1"
+        await rows(runtime, sql)
+        run(file, "ALTER TABLE orders ADD COLUMN n INT")
+
+        async def has_column() -> bool:
+            return bool("n" in (await rows(runtime, sql))[0])
+
+        await eventually(has_column, "the answer has the new column")
