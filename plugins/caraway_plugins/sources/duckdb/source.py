@@ -4,23 +4,22 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
 from caraway_core.tables import RemoteColumn, RemoteTable
-from caraway_plugins.sources import params
+from caraway_plugins.sources import database_files
+from caraway_plugins.sources.database_files import DatabaseFile
 from caraway_plugins.sources.duckdb import declared
 
 if TYPE_CHECKING:
     import duckdb
 
-_PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
-_NAME = re.compile(rf"(?:({_PART})\.)?({_PART})")
+PARAM = "duckdb_open"
+_LOG = ".wal"
 _COMPARABLE = re.compile(
     r"BOOLEAN|TINYINT|SMALLINT|INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR|DATE|TIMESTAMP"
     r"|TIMESTAMP WITH TIME ZONE|DECIMAL\(\d+,\d+\)"
@@ -48,11 +47,11 @@ class DuckdbSource:
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
         _check_installed(request)
-        _file(request)
-        return _look(request, _relation(request))
+        file = DatabaseFile.of(request, PARAM)
+        return _look(request, file, database_files.relation(request))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return _status(request, _file(request))
+        return DatabaseFile.of(request, PARAM).status(_LOG)
 
 
 def _check_installed(request: SourceRequest) -> None:
@@ -64,56 +63,6 @@ def _check_installed(request: SourceRequest) -> None:
         )
 
 
-def _file(request: SourceRequest) -> Path:
-    values = params.checked(request.connector, request.params)
-    written = values.text("duckdb_open")
-    if written is None:
-        raise DatasetError(
-            "invalid", f"dataset '{request.name}': params.duckdb_open is missing; name the file"
-        )
-    return (request.base_dir / written).absolute()
-
-
-def _relation(request: SourceRequest) -> tuple[str, str]:
-    """Return the schema and the table of a `from`."""
-    match = _NAME.fullmatch(request.path.strip())
-    if match is None:
-        raise DatasetError(
-            "invalid",
-            f"dataset '{request.name}': '{request.path}' is no table; write 'duckdb:table' or "
-            "'duckdb:schema.table', and names with dots in double quotes",
-        )
-    schema, table = (part and _bare(part) for part in match.groups())
-    return schema or "main", table
-
-
-def _bare(part: str) -> str:
-    return part[1:-1].replace('""', '"') if part.startswith('"') else part
-
-
-def _status(request: SourceRequest, file: Path) -> str:
-    """Return what changes when the file or the log of its changes does."""
-    parts = []
-    for each in (file, file.with_name(f"{file.name}.wal")):
-        try:
-            status = each.stat()
-        except FileNotFoundError:
-            if each == file:
-                raise DatasetError(
-                    "not_found",
-                    f"dataset '{request.name}': the file of params.duckdb_open does not exist",
-                ) from None
-            continue
-        except OSError as exc:
-            raise DatasetError(
-                "unavailable",
-                f"dataset '{request.name}': the file of params.duckdb_open cannot be read: "
-                f"{exc.strerror}",
-            ) from exc
-        parts.append(f"{status.st_mtime_ns} {status.st_size}")
-    return " ".join(parts)
-
-
 @contextmanager
 def opened(request: SourceRequest) -> Iterator["duckdb.DuckDBPyConnection"]:
     """Open the file of a request.
@@ -122,67 +71,59 @@ def opened(request: SourceRequest) -> Iterator["duckdb.DuckDBPyConnection"]:
         DatasetError: it cannot be opened.
     """
     _check_installed(request)
-    file = _file(request)
-    _status(request, file)
+    file = DatabaseFile.of(request, PARAM)
+    file.status(_LOG)
     import duckdb
 
     from caraway_plugins.sources.duckdb import reader
 
     try:
-        connection = reader.connect(str(file))
+        connection = reader.connect(str(file.path))
     except duckdb.Error as exc:
-        raise _not_opened(request, exc) from exc
+        raise _not_opened(file, exc) from exc
     try:
         yield connection
     finally:
         connection.close()
 
 
-def _look(request: SourceRequest, relation: tuple[str, str]) -> RemoteTable:
+def _look(request: SourceRequest, file: DatabaseFile, relation: tuple[str, str]) -> RemoteTable:
     with opened(request) as connection:
-        columns, row_count = _described(request, connection, relation)
-    columns = _declared(request, columns)
-    file = _file(request)
+        columns, row_count = _described(file, connection, relation)
+    found = database_files.chosen(request, {each.name: each for each in columns})
+    columns = tuple(_as_declared(*each) for each in found)
     return RemoteTable(
         pa.schema([pa.field(each.name, each.type) for each in columns]),
         "duckdb",
         relation,
         columns,
-        {"path": str(file)},
-        file.stat().st_size,
+        {"path": str(file.path)},
+        file.path.stat().st_size,
         row_count=row_count,
     )
 
 
 def _described(
-    request: SourceRequest, connection: "duckdb.DuckDBPyConnection", relation: tuple[str, str]
+    file: DatabaseFile, connection: "duckdb.DuckDBPyConnection", relation: tuple[str, str]
 ) -> tuple[tuple[RemoteColumn, ...], int | None]:
     import duckdb
 
     try:
         return _found(connection, relation)
     except duckdb.CatalogException as exc:
-        raise DatasetError(
-            "not_found",
-            f"dataset '{request.name}': the file of params.duckdb_open has no table "
-            f"'{'.'.join(relation)}'",
-        ) from exc
+        raise file.error("not_found", f"has no table '{'.'.join(relation)}'") from exc
     except duckdb.Error as exc:
-        raise DatasetError(
+        raise file.error(
             "invalid",
-            f"dataset '{request.name}': DuckDB cannot describe '{'.'.join(relation)}'; a view may "
-            "only read tables of its file",
+            f"has a table '{'.'.join(relation)}' that DuckDB cannot describe; a view may only read "
+            "tables of its file",
         ) from exc
 
 
-def _not_opened(request: SourceRequest, exc: "duckdb.Error") -> DatasetError:
+def _not_opened(file: DatabaseFile, exc: "duckdb.Error") -> DatasetError:
     if "lock" in str(exc):
-        message = "another process has the file of params.duckdb_open open for writing"
-        return DatasetError(
-            "unavailable", f"dataset '{request.name}': {message}; it is tried again"
-        )
-    message = "the file of params.duckdb_open is not a DuckDB database that this version can read"
-    return DatasetError("invalid", f"dataset '{request.name}': {message}")
+        return file.error("unavailable", "is being written by another process; it is tried again")
+    return file.error("invalid", "is not a DuckDB database that this version can read")
 
 
 def _found(
@@ -209,21 +150,8 @@ def _column(field: pa.Field, type_: str, has_collations: bool) -> RemoteColumn:
     return RemoteColumn(field.name, arrow, is_comparable)
 
 
-def _declared(
-    request: SourceRequest, columns: tuple[RemoteColumn, ...]
-) -> tuple[RemoteColumn, ...]:
-    """Return the declared columns of a table; without any, all of them."""
-    if not request.declared:
-        return columns
-    known = {each.name: each for each in columns}
-    found = []
-    for field in request.declared:
-        if (column := known.get(field.name)) is None:
-            raise DatasetError(
-                "schema", f"dataset '{request.name}': its table has no column '{field.name}'"
-            )
-        if field.type != column.type:
-            is_text = column.is_text or pa.types.is_string(field.type)
-            column = RemoteColumn(field.name, field.type, False, is_text)
-        found.append(column)
-    return tuple(found)
+def _as_declared(column: RemoteColumn, type_: pa.DataType | None) -> RemoteColumn:
+    if type_ is None or type_ == column.type:
+        return column
+    is_text = column.is_text or pa.types.is_string(type_)
+    return RemoteColumn(column.name, type_, False, is_text)

@@ -1,0 +1,106 @@
+"""Tables of databases that are one file: the file, the name of a table, its declared columns."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError, DatasetErrorType
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
+from caraway_plugins.sources import params
+
+_PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
+_Column = TypeVar("_Column")
+_NAME = re.compile(rf"(?:({_PART})\.)?({_PART})")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFile:
+    """A file that a param names."""
+
+    dataset: str
+    param: str
+    path: Path
+
+    @classmethod
+    def of(cls, request: SourceRequest, param: str) -> "DatabaseFile":
+        """Return the file of a request.
+
+        Raises:
+            DatasetError: the param is missing, or another one is unknown.
+        """
+        written = params.checked(request.connector, request.params).text(param)
+        if written is None:
+            raise DatasetError(
+                "invalid", f"dataset '{request.name}': params.{param} is missing; name the file"
+            )
+        return cls(request.name, param, (request.base_dir / written).absolute())
+
+    def status(self, log_suffix: str) -> str:
+        """Return what changes when the file changes, or the file that logs its changes.
+
+        Raises:
+            DatasetError: the file does not exist, or cannot be read.
+        """
+        parts = []
+        for each in (self.path, self.path.with_name(self.path.name + log_suffix)):
+            try:
+                status = each.stat()
+            except FileNotFoundError:
+                if each == self.path:
+                    raise self.error("not_found", "does not exist") from None
+                continue
+            except OSError as exc:
+                raise self.error("unavailable", f"cannot be read: {exc.strerror}") from exc
+            parts.append(f"{status.st_mtime_ns} {status.st_size}")
+        return " ".join(parts)
+
+    def error(self, type_: DatasetErrorType, what: str) -> DatasetError:
+        """Return an error that names the file by its param; its path is not shown."""
+        return DatasetError(
+            type_, f"dataset '{self.dataset}': the file of params.{self.param} {what}"
+        )
+
+
+def relation(request: SourceRequest) -> tuple[str, str]:
+    """Return the schema and the table of a `from`; a table without a schema is in `main`.
+
+    Raises:
+        DatasetError: it names no table.
+    """
+    match = _NAME.fullmatch(request.path.strip())
+    if match is None:
+        kind = request.connector
+        raise DatasetError(
+            "invalid",
+            f"dataset '{request.name}': '{request.path}' is no table; write '{kind}:table' or "
+            f"'{kind}:schema.table', and names with dots in double quotes",
+        )
+    schema, table = (part and _bare(part) for part in match.groups())
+    return schema or "main", table
+
+
+def _bare(part: str) -> str:
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part
+
+
+def chosen(
+    request: SourceRequest, known: Mapping[str, _Column]
+) -> list[tuple[_Column, pa.DataType | None]]:
+    """Return the columns of a dataset, each with its declared type; all of them if none is.
+
+    Raises:
+        DatasetError: the table lacks one.
+    """
+    if not request.declared:
+        return [(each, None) for each in known.values()]
+    for field in request.declared:
+        if field.name not in known:
+            raise DatasetError(
+                "schema", f"dataset '{request.name}': its table has no column '{field.name}'"
+            )
+    return [(known[field.name], field.type) for field in request.declared]
