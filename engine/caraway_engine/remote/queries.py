@@ -1,7 +1,8 @@
 """A SELECT that is built step by step, starting at the table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import pyarrow as pa
 
@@ -79,6 +80,10 @@ class RemoteQuery:
             self.writer.sent(term, field.type)
             for term, field in zip(self.columns, schema, strict=True)
         ]
+        if self.order:
+            columns = [
+                f"{each} AS {name}" for each, name in zip(columns, self._names(), strict=False)
+            ]
         parts = [f"SELECT {', '.join(columns) or 'TRUE'} FROM {self.source}"]
         if self.tests:
             parts.append(f"WHERE {' AND '.join(self.tests)}")
@@ -91,6 +96,16 @@ class RemoteQuery:
         if self.offset:
             parts.append(f"OFFSET {self.offset}")
         return " ".join(parts)
+
+    def _names(self) -> Iterator[str]:
+        """Return names of the answer's columns that no column of the table has.
+
+        A key of ORDER BY that is a name is a column of the answer first, and that may be text.
+        """
+        prefix = "answer"
+        while any(each.name.startswith(prefix) for each in self.table.columns):
+            prefix += "_"
+        return (self.writer.quoted(f"{prefix}{number}") for number in count())
 
     @property
     def _is_open(self) -> bool:

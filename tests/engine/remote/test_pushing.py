@@ -54,7 +54,7 @@ PUSHED = [
     ),
     (
         "SELECT id, s FROM t ORDER BY s DESC, id LIMIT 3 OFFSET 2",
-        'SELECT ("id")::int8, "s" FROM "public"."t" '
+        'SELECT ("id")::int8 AS "answer0", "s" AS "answer1" FROM "public"."t" '
         'ORDER BY "s" COLLATE "C" DESC NULLS FIRST, "id" ASC NULLS LAST LIMIT 5',
     ),
     (
@@ -76,6 +76,32 @@ async def test_database_is_asked_for_what_it_answers_alike(
 ) -> None:
     assert _sorted(await rows(remote_session, sql)) == _sorted(await rows(reference, sql))
     assert sent == [expected]
+
+
+@pytest.mark.parametrize("limit", ["LIMIT 2", "OFFSET 1"])
+async def test_numbers_that_are_sent_as_text_are_sorted_as_numbers(
+    postgres: Server, sent: list[str], limit: str
+) -> None:
+    name = f"sorted_{limit.split()[0].lower()}"
+    numbers = pa.table(
+        {"n": pa.array([*map(Decimal, (10, 9, -1, -2)), None], pa.decimal128(12, 3))}
+    )
+    remote.load(postgres, name, numbers)
+    over = session({"t": remote.resolved(postgres, name)})
+    sql = f"SELECT n FROM t ORDER BY n {limit}"
+    expected = session({"t": MemoryTable(numbers.schema, numbers)})
+    assert await rows(over, sql) == await rows(expected, sql)
+    assert "ORDER BY" in sent[0]
+
+
+async def test_the_columns_of_a_sorted_answer_have_names_of_their_own(
+    postgres: Server, sent: list[str]
+) -> None:
+    remote.load(postgres, "answers", pa.table({"answer0": [1], "answer_": [2]}))
+    over = session({"t": remote.resolved(postgres, "answers")})
+    found = await rows(over, "SELECT answer_ FROM t ORDER BY answer0 LIMIT 1")
+    assert found == [{"answer_": 2}]
+    assert 'AS "answer__0"' in sent[0]
 
 
 LEFT = [

@@ -156,7 +156,8 @@ def test_the_parts_of_a_statement_come_in_their_order() -> None:
     assert made.sql(schema) == f'SELECT {sent} FROM t WHERE ("id" > 1) AND p'
     last = made.grouped([ID], []).limited(['"id"'], 3, 4)
     assert last.sql(schema) == (
-        f'SELECT {sent} FROM t WHERE ("id" > 1) AND p GROUP BY "id" ORDER BY "id" LIMIT 3 OFFSET 4'
+        f'SELECT {sent} AS "answer0" FROM t WHERE ("id" > 1) AND p GROUP BY "id" ORDER BY "id" '
+        "LIMIT 3 OFFSET 4"
     )
     assert last.is_reducing and not made.is_reducing
     assert START.selected([]).sql(pa.schema([])) == "SELECT TRUE FROM t"
