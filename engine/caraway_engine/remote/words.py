@@ -174,10 +174,11 @@ class SqlWriter:
         self._need(f"{name} {left.kind}")
         sql = f"({left.sql} {_ARITHMETIC[name]} {right.sql})"
         if name == "multiply":
-            return Term(
-                sql, left.kind, digits=left.digits + right.digits, scale=left.scale + right.scale
-            )
-        digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
+            digits, scale = left.digits + right.digits, left.scale + right.scale
+        else:
+            digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
+        if left.kind == "decimal" and digits + scale > _MOST_DIGITS:
+            raise NotPushableError("decimals of many digits")
         return Term(sql, left.kind, digits=digits, scale=scale)
 
     def cast(self, term: Term, to: pa.DataType) -> Term:

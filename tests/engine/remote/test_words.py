@@ -115,6 +115,15 @@ def test_digits_of_what_is_computed_are_known() -> None:
         WRITER.computed("divide", MONEY, MONEY)
 
 
+def test_decimals_of_more_digits_than_the_engine_has_are_its_own_matter() -> None:
+    """Its own results have as many digits as fit into 128 bits, which a database sends as text."""
+    most = Term("n", "decimal", digits=27, scale=10)
+    assert WRITER.computed("add", most, MONEY).digits == 28
+    for name, other in (("subtract", Term("m", "decimal", digits=28)), ("multiply", most)):
+        with pytest.raises(NotPushableError, match="many digits"):
+            WRITER.computed(name, most, other)
+
+
 def test_nothing_is_known_of_columns_that_compare_otherwise() -> None:
     padded = WRITER.column(RemoteColumn("c", pa.string(), is_comparable=False))
     with pytest.raises(NotPushableError):
