@@ -26,7 +26,7 @@ from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources.postgres import catalog
 from tests.conformance import documented
-from tests.kit import duckdb_files, remote
+from tests.kit import duckdb_files, remote, sqlite_files
 from tests.kit.engine import rows, session
 from tests.kit.postgres import Server
 
@@ -130,6 +130,20 @@ class Duckdb:
         return duckdb_files.request(self._file, "none")
 
 
+class Sqlite:
+    """A table of a SQLite file."""
+
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._file = folder / "tables.db"
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        sqlite_files.load(self._file, name, rows)
+        return sqlite_files.request(self._file, name)
+
+    def absent(self) -> SourceRequest:
+        return sqlite_files.request(self._file, "none")
+
+
 class ArrowFile:
     """A file for the source of docs/contributors/write-a-source.md."""
 
@@ -154,6 +168,7 @@ SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
     "delta": Delta,
     "duckdb": Duckdb,
     "postgres": Postgres,
+    "sqlite": Sqlite,
     "arrow_file": ArrowFile,
 }
 STATEMENTS = [
@@ -203,10 +218,11 @@ def name() -> str:
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 async def test_answers_are_those_over_the_rows(
-    kind: Kind, source: Source, name: str, sql: str
+    kind: Kind, source: Source, name: str, connector: str, sql: str
 ) -> None:
     over = session({"t": source.resolve(kind.write(ROWS, name))})
-    expected = session({"t": MemoryTable(ROWS.schema, ROWS)})
+    kept = sqlite_files.kept(ROWS) if connector == "sqlite" else ROWS
+    expected = session({"t": MemoryTable(ROWS.schema, kept)})
     assert _sorted(await rows(over, sql)) == _sorted(await rows(expected, sql))
 
 

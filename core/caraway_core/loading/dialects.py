@@ -63,6 +63,8 @@ class Dialect:
     most_digits: int | None = None
     """The most digits of decimals that meet in one operation; None: any."""
     sends_decimals_as_text: bool = False
+    no_limit: str = ""
+    """A limit that is none, where an offset needs a limit before it."""
 
 
 ROWS_ALONE = Dialect()

@@ -93,6 +93,8 @@ class RemoteQuery:
             parts.append(f"ORDER BY {', '.join(self.order)}")
         if self.limit is not None:
             parts.append(f"LIMIT {self.limit}")
+        elif self.offset and (no_limit := self.writer.no_limit):
+            parts.append(no_limit)
         if self.offset:
             parts.append(f"OFFSET {self.offset}")
         return " ".join(parts)

@@ -83,6 +83,11 @@ class SqlWriter:
         """Take the spelling, and the operations that are exact."""
         self._dialect = dialect
 
+    @property
+    def no_limit(self) -> str:
+        """A limit that is none, where an offset needs a limit before it; else empty."""
+        return self._dialect.no_limit
+
     def need(self, operation: Operation) -> None:
         """Check that the database does something exactly as the engine does."""
         self._need(operation)

@@ -45,7 +45,9 @@ def test_core_names_no_module_above_itself() -> None:
 
 def test_core_names_no_connector() -> None:
     others = {"file", "http", "https", "memory", "s3", "gs", "abfss"}  # Also kinds of addresses.
-    others.update(("duckdb", "postgres"))  # Also engines of accelerations, in other manifests.
+    others.update(
+        ("duckdb", "postgres", "sqlite")
+    )  # Also engines of accelerations, in other manifests.
     connectors = set(registry.SOURCES) - others
     assert connectors
     found = {

@@ -18,7 +18,7 @@ from caraway_plugins.sources.duckdb import declared
 if TYPE_CHECKING:
     import duckdb
 
-PARAM = "duckdb_open"
+_PARAM = "duckdb_open"
 _LOG = ".wal"
 _COMPARABLE = re.compile(
     r"BOOLEAN|TINYINT|SMALLINT|INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR|DATE|TIMESTAMP"
@@ -47,11 +47,11 @@ class DuckdbSource:
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
         _check_installed(request)
-        file = DatabaseFile.of(request, PARAM)
+        file = DatabaseFile.of(request, _PARAM)
         return _look(request, file, database_files.relation(request))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return DatabaseFile.of(request, PARAM).status(_LOG)
+        return DatabaseFile.of(request, _PARAM).status(_LOG)
 
 
 def _check_installed(request: SourceRequest) -> None:
@@ -71,7 +71,7 @@ def opened(request: SourceRequest) -> Iterator["duckdb.DuckDBPyConnection"]:
         DatasetError: it cannot be opened.
     """
     _check_installed(request)
-    file = DatabaseFile.of(request, PARAM)
+    file = DatabaseFile.of(request, _PARAM)
     file.status(_LOG)
     import duckdb
 

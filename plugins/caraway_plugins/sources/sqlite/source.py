@@ -1,0 +1,185 @@
+"""Datasets that are tables or views of a SQLite file: `from: sqlite:TABLE`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
+from caraway_core.tables import RemoteColumn, RemoteTable
+from caraway_plugins.sources import database_files
+from caraway_plugins.sources.database_files import DatabaseFile
+from caraway_plugins.sources.sqlite import declared, forms
+
+_LOG = "-wal"
+_COLUMNS = """
+SELECT name, type, pk FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid
+"""
+_KIND = """
+SELECT type, wr, strict FROM pragma_table_list(?) WHERE schema = 'main'
+"""
+_HAS_STATISTICS = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'"
+_ROWS = "SELECT stat FROM sqlite_stat1 WHERE tbl = ? COLLATE NOCASE LIMIT 1"
+_STRICT = {"INT": pa.int64(), "INTEGER": pa.int64(), "REAL": pa.float64(), "BLOB": pa.binary()}
+"""Types of strict tables whose values need no check. Text does, so that no collation applies."""
+
+
+class SqliteSource:
+    """A table or view that SQLite answers statements about, in the process that reads it."""
+
+    declaration = declared.SQLITE
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
+
+    def resolve(self, request: SourceRequest) -> RemoteTable:
+        if find_spec("adbc_driver_sqlite") is None:
+            raise DatasetError(
+                "unsupported",
+                f"dataset '{request.name}': reading SQLite files needs the package "
+                "'adbc-driver-sqlite', which is not installed; install it with: "
+                "pip install 'caraway[sqlite]'",
+            )
+        file = DatabaseFile.of(request, "sqlite_file")
+        schema, name = database_files.relation(request)
+        file.status(_LOG)
+        found = _look(file, name) if schema == "main" else None
+        if found is None:
+            raise file.error("not_found", f"has no table '{schema}.{name}'")
+        known = {each.name: each for each in found.columns}
+        columns = [_read(*each) for each in database_files.chosen(request, known)]
+        return _table(file, name, columns, found)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        return DatabaseFile.of(request, "sqlite_file").status(_LOG)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the file. `is_sure` says that all values have its type."""
+
+    name: str
+    type: pa.DataType | None
+    is_sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    columns: tuple[_Column, ...]
+    is_utf8: bool
+    row_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadColumn:
+    """A column of the dataset: its type, and the SQL of its values."""
+
+    name: str
+    type: pa.DataType
+    sql: str
+    is_any: bool
+
+
+def _look(file: DatabaseFile, name: str) -> _Found | None:
+    from adbc_driver_manager import dbapi
+
+    from caraway_plugins.sources.sqlite import reader
+
+    try:
+        with reader.connect(str(file.path)) as connection, connection.cursor() as cursor:
+            return _found(cursor, name)
+    except dbapi.Error as exc:
+        said = str(exc)
+        if "locked" in said or "busy" in said:
+            raise file.error(
+                "unavailable", "is being written by another process; it is tried again"
+            ) from exc
+        if "not a database" in said or "malformed" in said or "unsupported file" in said:
+            raise file.error("invalid", "is not a SQLite database") from exc
+        if "failed to open" in said or "unable to open" in said or "readonly" in said:
+            raise file.error(
+                "unavailable",
+                "cannot be opened; a file with a log also needs a folder that this "
+                "process may write to",
+            ) from exc
+        raise file.error(
+            "invalid",
+            f"has a table '{name}' that SQLite cannot describe; a view may only read "
+            "tables of its file",
+        ) from exc
+
+
+def _found(cursor: Any, name: str) -> _Found | None:
+    kinds = _rows(cursor, _KIND, name)
+    if not kinds:
+        return None
+    kind, has_no_rowid, is_strict = kinds[0]
+    found = _rows(cursor, _COLUMNS, name)
+    keys = [each for each, type_, place in found if place and type_.upper() == "INTEGER"]
+    is_rowid = kind == "table" and not has_no_rowid and sum(bool(row[2]) for row in found) == 1
+    rowid = keys[0] if is_rowid and keys else None
+    columns = tuple(
+        _Column(
+            each,
+            forms.arrow_type(type_),
+            each == rowid or (bool(is_strict) and type_.upper() in _STRICT),
+        )
+        for each, type_, _place in found
+    )
+    encoding = _rows(cursor, "PRAGMA encoding")[0][0]
+    return _Found(columns, encoding == "UTF-8", _row_count(cursor, name))
+
+
+def _rows(cursor: Any, sql: str, *arguments: str) -> Sequence[tuple[Any, ...]]:
+    cursor.execute(sql, arguments or None)
+    rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def _row_count(cursor: Any, name: str) -> int | None:
+    """Return the count of the statistics that ANALYZE makes, if they are there."""
+    if not _rows(cursor, _HAS_STATISTICS)[0][0]:
+        return None
+    found = _rows(cursor, _ROWS, name)
+    return int(found[0][0].split()[0]) if found and found[0][0] else None
+
+
+def _read(column: _Column, type_: pa.DataType | None) -> _ReadColumn:
+    quoted = _quoted(column.name)
+    given = column.type if type_ is None else type_
+    is_any = given is None or (pa.types.is_string(given) and column.type != given)
+    if column.is_sure and given == column.type:
+        return _ReadColumn(column.name, column.type, quoted, is_any)
+    sql = forms.checked(quoted, column.name, None if is_any else given)
+    return _ReadColumn(column.name, pa.string() if given is None else given, sql, is_any)
+
+
+def _table(
+    file: DatabaseFile, name: str, columns: Sequence[_ReadColumn], found: _Found
+) -> RemoteTable:
+    selected = ", ".join(f"{each.sql} AS {_quoted(each.name)}" for each in columns)
+    table = _quoted(name)
+    return RemoteTable(
+        pa.schema([pa.field(each.name, each.type) for each in columns]),
+        "sqlite",
+        (name,),
+        tuple(
+            RemoteColumn(
+                each.name,
+                each.type,
+                not each.is_any and (found.is_utf8 or not pa.types.is_string(each.type)),
+            )
+            for each in columns
+        ),
+        {
+            "path": str(file.path),
+            "view": f"CREATE TEMP VIEW {table} AS SELECT {selected} FROM main.{table}",
+        },
+        file.path.stat().st_size,
+        row_count=found.row_count,
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
