@@ -16,6 +16,7 @@ from tests.differential import (
     postgres_runner,
     runners,
     small_tables,
+    sqlite_runner,
 )
 from tests.differential.asking import Pair, Runner
 from tests.differential.cluster_runners import WHOLE
@@ -29,6 +30,7 @@ RUNNERS = {
     "delta": delta_runner.in_delta,
     "duckdb": duckdb_runner.in_duckdb,
     "postgres": postgres_runner.in_postgres,
+    "sqlite": sqlite_runner.in_sqlite,
     "two-over-postgres": postgres_runner.distributed(2, Policy(small_table_bytes=0)),
     "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),
     "two-by-hash": cluster_runners.in_process(2, EAGER),

@@ -1,0 +1,124 @@
+"""Random statements over hostile values have the engine's answer, whatever database gives it."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import note
+
+from caraway_core.errors import ExecutionError, QueryError
+from tests.differential import (
+    asking,
+    duckdb_runner,
+    hostile_table,
+    postgres_runner,
+    runners,
+    sqlite_runner,
+)
+from tests.differential.asking import Pair
+from tests.differential.comparing import ANY_ORDER, TOTAL, Outcome
+from tests.differential.pushed_statements import Pushed, statements
+from tests.differential.runners import Opening
+from tests.kit import generating
+from tests.kit.remote import watched
+
+DIALECTS: dict[str, Opening] = {
+    "duckdb": duckdb_runner.in_duckdb,
+    "postgres": postgres_runner.in_postgres,
+    "sqlite": sqlite_runner.in_sqlite,
+}
+WITHOUT_ODD_DOUBLES = frozenset({"sqlite"})
+QUICK_EXAMPLES = 200
+LONG_EXAMPLES = 5_000
+LEAST_ANSWERED = 0.5
+"""The rest overflows, or compares what the engine does not compare."""
+LEAST_PUSHED = 0.1
+"""The part of the statements of which the database does more than read columns."""
+
+
+_LEAVES_OUT = re.compile("WHERE|LIMIT|HAVING| AND | OR ")
+"""A number that is too large is an error only for rows for which it is computed. Which those are is
+not said where a condition or a limit leaves rows out."""
+
+MOST_FAULTS = 0.03
+"""Sorts by a product that DataFusion 55 rejects after it has planned them itself."""
+
+
+class Tally:
+    """Counts the statements of one run."""
+
+    def __init__(self) -> None:
+        self.asked = self.answered = self.pushed = self.faults = 0
+
+    def check(self) -> None:
+        assert self.answered >= LEAST_ANSWERED * self.asked, vars(self)
+        assert self.pushed >= LEAST_PUSHED * self.asked, vars(self)
+        assert self.faults <= MOST_FAULTS * self.asked, vars(self)
+
+
+class Asking:
+    """Runs each statement on both sides, and keeps what the database was sent."""
+
+    def __init__(self, pair: Pair, sent: list[str]) -> None:
+        self._pair = pair
+        self._sent = sent
+
+    def agree(self, drawn: Pushed, tally: Tally) -> None:
+        note(drawn.sql)
+        tally.asked += 1
+        expected = self._pair.reference.outcome(drawn.sql)
+        if isinstance(expected, ExecutionError):
+            tally.faults += 1
+            return
+        self._sent.clear()
+        got = self._pair.runner.outcome(drawn.sql)
+        for each in self._sent:
+            note(f"sent: {each}")
+        tally.answered += not isinstance(expected, QueryError)
+        tally.pushed += any(_is_more(each) for each in self._sent)
+        if _is_overflow(expected) != _is_overflow(got) and _LEAVES_OUT.search(drawn.sql):
+            return
+        self._pair.judge(drawn.sql, expected, got, TOTAL if drawn.is_ordered else ANY_ORDER)
+
+
+def _is_overflow(outcome: Outcome) -> bool:
+    return isinstance(outcome, QueryError) and "verflow" in outcome.message
+
+
+def _is_more(sql: str) -> bool:
+    return any(word in sql for word in (" WHERE ", " GROUP BY ", " ORDER BY ", "count(", "sum("))
+
+
+@pytest.fixture(scope="module", params=DIALECTS)
+def asking_of(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Asking]:
+    kind = request.param
+    folder = tmp_path_factory.mktemp("dialects") / "hostile"
+    dataset = hostile_table.build(folder, has_odd_doubles=kind not in WITHOUT_ODD_DOUBLES)
+    with (
+        asking.opened(runners.single_node, dataset) as reference,
+        asking.opened(DIALECTS[kind], dataset) as runner,
+        watched(kind) as sent,
+    ):
+        yield Asking(Pair(reference, runner), sent)
+
+
+@pytest.mark.timeout(400)
+def test_the_same_statements_every_time(asking_of: Asking) -> None:
+    tally = Tally()
+    generating.check_same(statements(), QUICK_EXAMPLES, lambda drawn: asking_of.agree(drawn, tally))
+    tally.check()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_other_statements_every_time(asking_of: Asking, request: pytest.FixtureRequest) -> None:
+    tally = Tally()
+    generating.check_others(
+        statements(),
+        LONG_EXAMPLES,
+        lambda drawn: asking_of.agree(drawn, tally),
+        request,
+        tally.check,
+    )
