@@ -276,6 +276,10 @@ class Runtime:
         datasets = services.catalog.datasets.values()
         failed = sum(state.error is not None for state in datasets)
         loading = sum(state.is_being_loaded for state in datasets)
+        for catalog in services.catalog.source_catalogs.states.values():
+            if catalog.error is not None:
+                failed += 1
+                self._announcer.notice(catalog.error.message)
         for view in services.catalog.views.values():
             loading += view.status == "initializing"
             if view.error is not None:

@@ -317,7 +317,8 @@ class Catalog:
                 state.stale.set()
 
     def _judge(self) -> Judge:
-        return Judge(self._installer.planned, self.datasets, self._views)
+        catalogs = self.source_catalogs.states
+        return Judge(self._installer.planned, self.datasets, self._views, catalogs)
 
     async def _install_at_last(self) -> None:
         """Install the known tables; a failure is retried in the background."""

@@ -7,6 +7,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import View
 from caraway_core.statements import ViewFacts
+from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 from caraway_scheduler.catalog.states import DatasetState, ViewState, source_of
 
 _DEEPEST = 64
@@ -37,6 +38,7 @@ class Judge:
     planned: InstalledCatalog
     datasets: Mapping[TableName, DatasetState]
     views: Mapping[TableName, View]
+    catalogs: Mapping[str, SourceCatalogState] = field(default_factory=dict)
 
     def state(self, view: View) -> ViewState:
         """Return the state of a view of the manifest."""
@@ -81,12 +83,26 @@ class Judge:
             return _Judged(error)
         if table in self.datasets:
             return self._lacking_dataset(self.datasets[table], title, chain)
+        if (lacking := self._lacking_catalog(table, title)) is not None:
+            return lacking
         if table not in self.views:
             return _Judged(DatasetError("not_found", f"{title}: {failure}"))
         below = self._planned(table, f"view '{table}'", (*chain, table))
         if below.error is not None:
             return _broken(title, f"view '{table}'", below)
         return _Judged(waits_for=below.waits_for or f"view '{table}'")
+
+    def _lacking_catalog(self, table: TableName, title: str) -> _Judged | None:
+        """Judge a query that reads a table of a source catalog; None if it is none of these."""
+        name, _, rest = table.partition(".")
+        state = self.catalogs.get(name) if "." in rest else None
+        if state is None:
+            return None
+        if table in state.listed or not state.settled.is_set():
+            return _Judged(waits_for=f"table '{table}'")
+        if state.error is not None:
+            return _broken(title, f"catalog '{name}'", _Judged(state.error))
+        return None
 
     def _lacking_dataset(
         self, state: DatasetState, title: str, chain: tuple[TableName, ...]

@@ -67,8 +67,12 @@ class SourceCatalogState:
         for name in gone:
             del self.described[name]
         self.listed, self.fingerprint, self.unnamed = listed, fingerprint, unnamed
-        self.status, self.error, self.attempts = "ready", None, 0
+        self.succeed()
         return bool(gone)
+
+    def succeed(self) -> None:
+        """Note that its list is the current one."""
+        self.status, self.error, self.attempts = "ready", None, 0
 
     def fail(self, exc: DatasetError) -> None:
         """Note that it could not be listed. What is known of it stays."""

@@ -135,7 +135,6 @@ class SourceCatalogs:
             began_s = time.monotonic()
             try:
                 await self._list(state)
-                await self._describe_of_views(state)
             except DatasetError as exc:
                 state.fail(exc)
             finally:
@@ -152,12 +151,13 @@ class SourceCatalogs:
         """Read the list again, and let go of tables that are gone or have other columns."""
         async with state.listing:
             fingerprint = await self._calls.fingerprint(state.declared)
-            if fingerprint is not None and fingerprint == state.fingerprint:
-                state.error = None
-                state.status = "ready"
-                return
-            found = await self._calls.tables(state.declared)
-            if state.take(found, fingerprint):
+            if fingerprint is None or fingerprint != state.fingerprint:
+                has_left = state.take(await self._calls.tables(state.declared), fingerprint)
+            else:
+                has_left = False
+                state.succeed()
+            # Before others are let go: a view is never planned without a table that is there.
+            if await self._describe_of_views(state) or has_left:
                 await self._install()
 
     async def _list_again(self, state: SourceCatalogState) -> None:
@@ -180,15 +180,14 @@ class SourceCatalogs:
         hint = await asyncio.to_thread(nearest.hint, missing, tuple(state.listed))
         return TableNotFoundError(f"table '{missing}' not found{hint}", missing)
 
-    async def _describe_of_views(self, state: SourceCatalogState) -> None:
+    async def _describe_of_views(self, state: SourceCatalogState) -> bool:
+        """Describe the tables that views name; returns whether there are new ones."""
         catalogs = frozenset({state.name})
         named = {each for sql in self._views for each in mentions.of_catalogs(sql, catalogs)}
         state.kept = frozenset(named)
         missing = [each for each in named if each in state.listed and each not in state.described]
         await self._describe_some(missing)
-        if not missing:
-            return
-        await self._install()
+        return any(each in state.described for each in missing)
 
     async def _describe_some(self, names: Iterable[TableName]) -> None:
         """Describe tables at once; those that fail are described alone when they are missing."""

@@ -109,6 +109,8 @@ views:
         error = await refused(runtime, "SELECT id FROM shop.main.orders", 503)
         assert "catalog 'shop': the file of params.duckdb_open does not exist" in error
         assert str(file.parent) not in error
+        error = await refused(runtime, "SELECT a FROM both", 503)
+        assert "view 'both': catalog 'shop', which it reads, is in the error state" in error
         hidden.rename(file)
 
         async def is_back() -> bool:
