@@ -1,0 +1,143 @@
+"""Requirements for every source of catalogs. One joins with a class, see `CATALOGS`."""
+
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from caraway_core.errors import DatasetError
+from caraway_core.loading import registry
+from caraway_core.loading.declarations import CatalogConnector
+from caraway_core.protocols.catalog_sources import CatalogRequest, CatalogSource, ListedTable
+from tests.kit import duckdb_files
+from tests.kit.engine import rows, session
+from tests.kit.postgres import Server
+
+SCHEMA = "of catalogs"
+
+
+class CatalogKind(Protocol):
+    """Runs statements where a source lists tables."""
+
+    def run(self, *statements: str) -> None: ...
+
+    def request(self) -> CatalogRequest: ...
+
+    def absent(self) -> CatalogRequest:
+        """Return the request for a place that does not exist."""
+        ...
+
+
+class PostgresDatabase:
+    def __init__(self, folder: Path, server: Server) -> None:
+        self._folder, self._server = folder, server
+
+    def run(self, *statements: str) -> None:
+        self._server.execute(*statements)
+
+    def request(self, **params: str) -> CatalogRequest:
+        given = {**self._server.params, "pg_pass": "hunter2", **params}
+        return CatalogRequest("c", "postgres", "", given, self._folder, self._folder)
+
+    def absent(self) -> CatalogRequest:
+        return self.request(pg_db="none")
+
+
+class DuckdbFile:
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._folder = folder
+
+    def run(self, *statements: str) -> None:
+        duckdb_files.run(self._folder / "c.duckdb", *statements)
+
+    def request(self, file: str = "c.duckdb") -> CatalogRequest:
+        params = {"duckdb_open": file}
+        return CatalogRequest("c", "duckdb", "", params, self._folder, self._folder)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none.duckdb")
+
+
+CATALOGS: Mapping[str, Callable[[Path, Server], CatalogKind]] = {
+    "duckdb": DuckdbFile,
+    "postgres": PostgresDatabase,
+}
+
+
+def source(name: str) -> CatalogSource:
+    made: CatalogSource = registry.CATALOG_SOURCES.load(name)()
+    return made
+
+
+def listed(kind: CatalogKind, name: str) -> dict[str, ListedTable]:
+    found = source(name).tables(kind.request())
+    return {each.name: each for each in found if each.schema == SCHEMA}
+
+
+@pytest.fixture(params=sorted(CATALOGS))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def kind(name: str, tmp_path: Path, postgres: Server) -> CatalogKind:
+    made = CATALOGS[name](tmp_path, postgres)
+    made.run(
+        f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE',
+        f'CREATE SCHEMA "{SCHEMA}"',
+        f'CREATE TABLE "{SCHEMA}"."Select ${{x}}; --" (id int, "Group" text)',
+        f'INSERT INTO "{SCHEMA}"."Select ${{x}}; --" VALUES (1, \'a\'), (2, NULL)',
+        f'CREATE VIEW "{SCHEMA}".v AS SELECT id FROM "{SCHEMA}"."Select ${{x}}; --"',
+    )
+    return made
+
+
+def test_every_source_has_a_class_here() -> None:
+    assert set(CATALOGS) == set(registry.CATALOG_SOURCES)
+
+
+def test_it_declares_itself(name: str) -> None:
+    declared = registry.catalog_connector(name)
+    assert type(registry.CATALOG_SOURCES.declared(name)) is CatalogConnector
+    assert declared.params and declared.poll_s > 0
+
+
+async def test_listed_tables_are_read(name: str, kind: CatalogKind) -> None:
+    found = listed(kind, name)
+    assert set(found) == {"Select ${x}; --", "v"}
+    specs = {title: source(name).resolve(kind.request(), each) for title, each in found.items()}
+    assert pickle.loads(pickle.dumps(specs)) == specs
+    assert "hunter2" not in repr((specs, kind.request()))
+    over = session({"c.s.t": specs["Select ${x}; --"], "c.s.v": specs["v"]})
+    sql = 'SELECT "Group" FROM c.s.t WHERE id = 1 AND id IN (SELECT id FROM c.s.v)'
+    assert await rows(over, sql) == [{"Group": "a"}]
+
+
+def test_marks_change_with_the_columns(name: str, kind: CatalogKind) -> None:
+    kind.run(f'CREATE TABLE "{SCHEMA}".t (a int)')
+    first = listed(kind, name)["t"]
+    kind.run(f'INSERT INTO "{SCHEMA}".t VALUES (1)')
+    assert listed(kind, name)["t"] == first
+    kind.run(f'ALTER TABLE "{SCHEMA}".t ADD COLUMN b int')
+    assert listed(kind, name)["t"].mark != first.mark
+    kind.run(f'DROP TABLE "{SCHEMA}".t')
+    assert "t" not in listed(kind, name)
+    with pytest.raises(DatasetError) as caught:
+        source(name).resolve(kind.request(), first)
+    assert caught.value.type == "not_found"
+
+
+def test_its_fingerprint_changes_with_the_tables(name: str, kind: CatalogKind) -> None:
+    before = source(name).fingerprint(kind.request())
+    kind.run(f'CREATE TABLE "{SCHEMA}".more (a int)')
+    after = source(name).fingerprint(kind.request())
+    assert before is None or before != after
+
+
+def test_a_place_that_is_not_there_says_so(name: str, kind: CatalogKind) -> None:
+    with pytest.raises(DatasetError) as caught:
+        list(source(name).tables(kind.absent()))
+    assert caught.value.type == "not_found"
+    assert "hunter2" not in caught.value.message
