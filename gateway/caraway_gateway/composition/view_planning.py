@@ -64,11 +64,14 @@ def planned(manifest: Manifest) -> PlannedViews:
     read = {name: each for name, each in datasets.items() if name in needed}
     specs, unknown = asyncio.run(_specs(manifest, read))
     notes = []
+    declared: dict[TableName, View | Dataset] = {**views, **datasets}
+    for name, each in declared.items():
+        if found := _in_catalogs(each, manifest):
+            unknown[name] = f"'{found}' are those of its catalog"
     for view in list(wanted):
         if lacking := sorted(behind[view] & unknown.keys()):
             wanted.remove(view)
-            why = f"the columns of '{lacking[0]}' {unknown[lacking[0]]}"
-            notes.append(f"{_title(view)} is not planned: {why}")
+            notes.append(f"{_title(view)} is not planned: the columns of {unknown[lacking[0]]}")
     if not wanted:
         return PlannedViews(notes=tuple(notes))
     specs |= {name: ViewTable(each.sql) for name, each in views.items() if name in needed}
@@ -128,10 +131,17 @@ def _behind(name: TableName, known: Mapping[TableName, View | Dataset]) -> set[T
     return found
 
 
+def _in_catalogs(declared: View | Dataset, manifest: Manifest) -> str:
+    """Return a table of a source catalog that a query names; empty if there is none."""
+    text = lineage.query_of(declared) or ""
+    catalogs = {each.name for each in manifest.catalogs}
+    return next(iter(mentions.of_catalogs(text, catalogs)), "")
+
+
 async def _specs(
     manifest: Manifest, datasets: Mapping[TableName, Dataset]
 ) -> tuple[dict[TableName, TableSpec], dict[TableName, str]]:
-    """Return empty tables with the columns of datasets, and why those of others are unknown."""
+    """Return empty tables with the columns of datasets, and what is unknown of others."""
     found: dict[TableName, TableSpec] = {}
     unknown: dict[TableName, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -140,14 +150,14 @@ async def _specs(
             calls.secrets = references.build_resolver(manifest, os.environ)
             for name, each in datasets.items():
                 if each.connector != VIEW and not registry.connector(each.connector).is_local:
-                    unknown[name] = f"are those of its source, '{each.connector}'"
+                    unknown[name] = f"'{name}' are those of its source, '{each.connector}'"
                 elif each.acceleration is not None and each.acceleration.refresh.sql:
-                    unknown[name] = "are those of its `refresh_sql`"
+                    unknown[name] = f"'{name}' are those of its `refresh_sql`"
                 else:
                     try:
                         found[name] = _empty(each, await calls.resolve(each))
                     except CarawayError as exc:
-                        unknown[name] = f"are not known: {exc.message}"
+                        unknown[name] = f"'{name}' are not known: {exc.message}"
         finally:
             calls.close()
     return found, unknown

@@ -141,3 +141,18 @@ def test_functions_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert command.validate(path) == 0
     told = "note: function 'remote' is not planned: the columns of 'away' are those of its source"
     assert told in capsys.readouterr().err
+
+
+def test_what_reads_tables_of_catalogs_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "caraway.yaml"
+    head = FUNCTIONS[: FUNCTIONS.index("datasets:")]
+    path.write_text(
+        f"{head}catalogs:\n  - {{from: duckdb, name: shop, params: {{duckdb_open: none}}}}\n"
+        "views:\n  - {name: v, sql: SELECT * FROM shop.main.t}\n"
+        "functions:\n  - {name: found, kind: table, body: SELECT * FROM v}\n"
+    )
+    assert command.validate(path) == 0
+    told = "note: function 'found' is not planned: the columns of 'shop.main.t' are those of its"
+    assert told in capsys.readouterr().err

@@ -27,6 +27,9 @@ def _texts(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if dataset.connector != VIEW:
             yield f"dataset '{dataset.name}': from", dataset.path
         yield from _params(f"dataset '{dataset.name}'", dataset.params)
+    for catalog in manifest.catalogs:
+        yield f"catalog '{catalog.name}': from", catalog.path
+        yield from _params(f"catalog '{catalog.name}'", catalog.params)
     for model in manifest.models:
         yield f"model '{model.name}': from", model.path
         yield from _params(f"model '{model.name}'", model.params)

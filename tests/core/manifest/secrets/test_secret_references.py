@@ -10,6 +10,8 @@ runtime:
   auth: {api-key: {keys: ['${env:KEY}', plain]}}
 datasets:
   - {from: 'postgres:${secrets:TABLE}', name: a, params: {pg_pass: '${secrets:PASS}', pg_host: h}}
+catalogs:
+  - {from: postgres, name: shop, params: {pg_user: '${secrets:PGUSER}'}}
 models:
   - {from: 'openai:gpt-4o', name: chat, params: {openai_api_key: '${other:PASS}'}}
 tools:
@@ -25,6 +27,7 @@ def test_missing_secrets_are_named_with_their_places(write: Write) -> None:
     assert found.keys() == {
         "dataset 'a': from",
         "dataset 'a': params.pg_pass",
+        "catalog 'shop': params.pg_user",
         "model 'chat': params.openai_api_key",
         "tool 'files': env.TOKEN",
         "runtime.auth.api-key.keys[0]",
@@ -35,7 +38,7 @@ def test_missing_secrets_are_named_with_their_places(write: Write) -> None:
 
 def test_secrets_that_are_there_are_fine(write: Write) -> None:
     manifest = load(write(MANIFEST.replace("other:", "env:")))
-    environ = dict.fromkeys(("KEY", "TABLE", "PASS", "TOKEN"), "s3cret")
+    environ = dict.fromkeys(("KEY", "TABLE", "PASS", "PGUSER", "TOKEN"), "s3cret")
     assert not list(secret_references.problems(manifest, environ))
 
 
