@@ -21,6 +21,7 @@ from caraway_gateway.metrics import quotas as quota_metrics
 from caraway_gateway.metrics import rerankers as reranker_metrics
 from caraway_gateway.metrics import search as search_metrics
 from caraway_gateway.services import Services
+from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 from caraway_scheduler.catalog.states import DatasetState, ViewState
 from caraway_scheduler.queries.cache import ResultsCache
 from caraway_serving.metric_families import (
@@ -85,6 +86,8 @@ _PROCESS: Table[Services] = (
           "engine", lambda of: _active(of.catalog.datasets.values())),
     gauge("view_load_state", "State of views, with the values of dataset_load_state.",
           "view", lambda of: _load_states(of.catalog.views)),
+    gauge("catalog_load_state", "State of source catalogs, with the values of dataset_load_state.",
+          "catalog", lambda of: _load_states(of.catalog.source_catalogs.states)),
     gauge("catalog_version", "Version of the current catalog snapshot.",
           "", lambda of: of.catalog.version),
     counter("background_failures", "Failures of background tasks; the log has their causes.",
@@ -150,7 +153,9 @@ def _build(families: Families) -> Metric:
     )
 
 
-def _load_states(components: Mapping[TableName, DatasetState | ViewState]) -> Mapping[str, int]:
+def _load_states(
+    components: Mapping[TableName, DatasetState | ViewState] | Mapping[str, SourceCatalogState],
+) -> Mapping[str, int]:
     return {name: _LOAD_STATES[each.status] for name, each in components.items()}
 
 

@@ -95,6 +95,8 @@ async def test_catalogs_and_their_tables_are_listed(postgres: Server, tmp_path: 
             "caraway,caraway",
             "postgres,pg",
         ]
+        page = (await runtime.metrics.get("/metrics")).text
+        assert 'catalog_load_state{catalog="pg"} 1.0' in page.splitlines()
         await answered(runtime, JOINED)
         sql = "SELECT table_schema || '.' || table_name AS t FROM runtime.catalog_tables ORDER BY 1"
         names = [each["t"] for each in await answered(runtime, sql)]
