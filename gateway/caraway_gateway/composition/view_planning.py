@@ -141,7 +141,7 @@ def _in_catalogs(declared: View | Dataset, manifest: Manifest) -> str:
 async def _specs(
     manifest: Manifest, datasets: Mapping[TableName, Dataset]
 ) -> tuple[dict[TableName, TableSpec], dict[TableName, str]]:
-    """Return empty tables with the columns of datasets, and what is unknown of others."""
+    """Return empty tables with the columns of datasets, and the unknown columns of others."""
     found: dict[TableName, TableSpec] = {}
     unknown: dict[TableName, str] = {}
     with tempfile.TemporaryDirectory() as folder:
