@@ -10,7 +10,7 @@ from bench.report import Section
 from bench.settings import Settings
 
 _EXECUTORS = (1, 2, 4)
-_CORES = 0.4
+CORES = 0.4
 """Four such executors leave 0.4 of two cores to the scheduler, the head and the client."""
 
 
@@ -42,7 +42,7 @@ def _run(scale: str, executors: int, times: int, settings: Settings) -> _Run:
     manifest = data.manifest(data.tpch(scale))
     with (
         clusters.cluster(manifest, executors) as cluster,
-        quotas.held(_executor_pids(cluster), _CORES) as groups,
+        quotas.held(executor_pids(cluster), CORES) as groups,
     ):
         for path in QUERIES:
             try:
@@ -59,7 +59,8 @@ def _run(scale: str, executors: int, times: int, settings: Settings) -> _Run:
     return run
 
 
-def _executor_pids(cluster: clusters.Cluster) -> list[int]:
+def executor_pids(cluster: clusters.Cluster) -> list[int]:
+    """Return the processes that run the executors of a cluster."""
     status = cluster.folder.status()
     assert status is not None
     return [each.pid for each in status.processes if each.name.startswith("executor") and each.pid]
@@ -77,7 +78,7 @@ def _asked(
 def _table(runs: Sequence[_Run]) -> str:
     """Sum up the queries that all clusters of a scale completed."""
     lines = [
-        f"Each executor has {_CORES:g} of a core, with all processes that belong to it.\n",
+        f"Each executor has {CORES:g} of a core, with all processes that belong to it.\n",
         "| scale | executors | queries | total | speed-up | of the ideal | work of executors | "
         "used of their quotas |",
         "|---|---|---|---|---|---|---|---|",
@@ -88,7 +89,7 @@ def _table(runs: Sequence[_Run]) -> str:
         used, first_used = (_sum(each.used_s, common) for each in (run, _peers(run, runs)[0]))
         if not total or not first_used:
             continue
-        share = used / (total * run.executors * _CORES)
+        share = used / (total * run.executors * CORES)
         lines.append(
             f"| {run.scale} | {run.executors} | {len(common)} | {total:.1f} s | "
             f"{first / total:.2f} | {first / total / run.executors:.2f} | "
