@@ -1,7 +1,8 @@
-"""An executor whose threads are kept by native code: `python -m tests.executor.starvelings`.
+"""An executor whose threads are kept by native code: `python -m tests.executor.starvelings 100`.
 
 It prints what statements and tasks answer meanwhile, and how long each took. Native code cannot be
-stopped, so it must not be in the process of the tests.
+stopped, so it must not be in the process of the tests. A second argument are seconds before that,
+in which an executor starts its fork server.
 """
 
 import asyncio
@@ -28,11 +29,12 @@ NUMBERS = pa.schema([("v", pa.int64())])
 TEXTS = pa.schema([("s", pa.string())])
 
 
-async def main(count: int) -> None:
+async def main(count: int, settling_s: float) -> None:
     worker = Worker(identity(), EngineSettings(2), is_relieved=True)
     worker.install(catalog({"t": memory(n=[1, 2, 3]), "long": memory(s=[LONG] * 100)}))
 
     await worker.describe("here")
+    await asyncio.sleep(settling_s)
 
     async def answer(sql: str, **parameters: str) -> list[dict[str, Any]]:
         page = await worker.open(new_query_id(), Statement(sql, parameters), "here")
@@ -68,4 +70,4 @@ async def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    asyncio.run(main(int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 0.0))
