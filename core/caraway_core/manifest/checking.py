@@ -1,19 +1,19 @@
 """Checks a document against a shape and reports problems in terms of the manifest."""
 
 import difflib
-import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from caraway_core.errors import Problem
 from caraway_core.manifest.documents.document import Document, Location
-from caraway_core.manifest.shape.base import Section, known_keys
+from caraway_core.manifest.sections import After, Before, Section, key_types
 
 Shape = TypeVar("Shape", bound=Section)
+_ADAPTERS: dict[type[Section], TypeAdapter[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,10 @@ class CheckedDocument(Generic[Shape]):
 def check(model: type[Shape], document: Document) -> CheckedDocument[Shape]:
     """Check a document against a model and find every problem."""
     try:
-        return CheckedDocument(model.model_validate(document.value))
+        adapter = _adapter(model)
+        return CheckedDocument(
+            adapter.validate_python(document.value, context=document.path.parent)
+        )
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_input=False)
         found = [_problem(model, document, error) for error in errors]
@@ -38,13 +41,19 @@ def check(model: type[Shape], document: Document) -> CheckedDocument[Shape]:
         )
 
 
+def _adapter(model: type[Section]) -> TypeAdapter[Any]:
+    if model not in _ADAPTERS:
+        _ADAPTERS[model] = TypeAdapter(model)
+    return _ADAPTERS[model]
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return '; did you mean ...?' with the nearest known word, or nothing."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def _problem(model: type[BaseModel], document: Document, error: Mapping[str, Any]) -> Problem:
+def _problem(model: type[Section], document: Document, error: Mapping[str, Any]) -> Problem:
     location = _existing(document, error["loc"])
     if error["type"] == "extra_forbidden":
         return document.problem(location, _unknown_key(model, error["loc"]))
@@ -72,32 +81,32 @@ def _value(document: Document, location: Location) -> Any:
     return value
 
 
-def _unknown_key(model: type[BaseModel], location: Location) -> str:
+def _unknown_key(model: type[Section], location: Location) -> str:
     key = str(location[-1])
     section = _model_at(model, location[:-1])
-    known = known_keys(section) if section else ()
+    known = tuple(key_types(section)) if section else ()
     hint = suggest(key, known) or (f"; known: {', '.join(known)}" if known else "")
     return f"unknown key '{key}'{hint}"
 
 
-def _model_at(model: type[BaseModel], location: Location) -> type[BaseModel] | None:
-    found: type[BaseModel] | None = model
+def _model_at(model: type[Section], location: Location) -> type[Section] | None:
+    found: type[Section] | None = model
     for step in location:
         if found is None:
             return None
         if isinstance(step, int):
             continue
-        fields = {field.alias or name: field for name, field in found.model_fields.items()}
-        found = _model_in(fields[step].annotation) if step in fields else found
+        types = key_types(found)
+        found = _model_in(types[step]) if step in types else found
     return found
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model inside `X | None`, `list[X]`, `dict[str, X]` and the like."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _model_in(annotation: Any) -> type[Section] | None:
+    """Return the model inside `X | None`, `Items[X]`, `dict[str, X]` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    if typing.get_origin(annotation) not in (dict, list, Annotated, typing.Union, types.UnionType):
-        return None
+    if isinstance(annotation, After | Before):
+        return _model_in(annotation.checked)
     return next(filter(None, map(_model_in, typing.get_args(annotation))), None)
 
 
@@ -134,8 +143,6 @@ _MESSAGES = {
     "string_type": "must be a text; put it in quotes",
     "string_too_short": "must not be empty",
     "string_pattern_mismatch": "holds characters that are not allowed here",
-    "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": _MAPPING,
-    "model_type": _MAPPING,
-    "model_attributes_type": _MAPPING,
 }

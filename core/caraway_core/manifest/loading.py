@@ -26,11 +26,12 @@ from caraway_core.manifest.rules.tool_references import ToolReferences
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import functions as function_shapes
-from caraway_core.manifest.shape import search as search_shapes
 from caraway_core.manifest.shape import tools as tool_shapes
 from caraway_core.manifest.shape import workers as worker_shapes
 from caraway_core.manifest.texts import names, places
+from caraway_core.manifest.values.declared_rerankers import DeclaredReranker
 from caraway_core.manifest.values.declared_tools import DeclaredTool
+from caraway_core.manifest.values.search_columns import DeclaredEmbedder
 from caraway_core.manifest.values.values import VIEW, Dataset, DeclaredCatalog, Manifest, View
 
 _Table = TypeVar("_Table", Dataset, View)
@@ -115,7 +116,7 @@ class _Loading:
         self._problems += self._embedders.problems(base_dir)
         self._problems += self._workers.problems(self._declared_models)
         self._problems += self._rerankers.problems([model.name for model in self._models])
-        if root is not None and root.runtime is not None and root.runtime.functions is not None:
+        if root is not None:
             self._functions.is_on = root.runtime.functions.enabled
         self._problems += self._functions.problems(self._declared, self._tools)
         if self._checks_params:
@@ -125,8 +126,7 @@ class _Loading:
         datasets = [self._with_calls(each) for each in self._datasets]
         if self._problems or root is None:
             raise ManifestError(sorted(self._problems, key=self._reading_order))
-        snapshots = building.snapshots(root.snapshots, base_dir)
-        if snapshots is None:
+        if root.snapshots is None:
             self._notices += notices.without_snapshots(self._file, self._datasets)
         return Manifest(
             version=root.version,
@@ -137,11 +137,11 @@ class _Loading:
             files=tuple(self._files),
             datasets=tuple(datasets),
             views=tuple(views),
-            runtime=building.runtime(root.runtime, base_dir),
-            secrets=building.stores(root.secrets),
-            dependencies=tuple(root.dependencies),
+            runtime=root.runtime,
+            secrets=root.secrets,
+            dependencies=root.dependencies,
             notices=tuple(self._notices),
-            snapshots=snapshots,
+            snapshots=root.snapshots,
             embedders=self._embedders.embedders(base_dir),
             models=tuple(self._models),
             tools=tuple(self._tools.values()),
@@ -231,12 +231,12 @@ class _Loading:
                 self._add_catalog(shape, found)
             case tool_shapes.ToolSection() as shape:
                 self._add_tool(shape, found)
-            case search_shapes.EmbeddingSection() as shape:
-                self._problems += self._embedders.add(shape, found)
-            case search_shapes.RerankerSection() as shape:
-                self._problems += self._rerankers.add(shape, found)
-            case components.ModelSection() as shape:
-                self._add_model(shape, found)
+            case DeclaredEmbedder() as embedder:
+                self._problems += self._embedders.add(embedder, found)
+            case DeclaredReranker() as reranker:
+                self._problems += self._rerankers.add(reranker, found)
+            case Model() as model:
+                self._add_model(model, found)
             case worker_shapes.WorkerSection() as shape:
                 self._problems += self._workers.add(shape, found)
             case function_shapes.FunctionSection() as shape:
@@ -326,9 +326,9 @@ class _Loading:
             self._texts[view.name] = found
             self._embedders.want(view.search, found)
 
-    def _add_model(self, shape: components.ModelSection, found: Document) -> None:
-        if self._is_new_in(self._declared_models, shape.name, shape.name, found):
-            self._models.append(building.model(shape, found.path.parent))
+    def _add_model(self, model: Model, found: Document) -> None:
+        if self._is_new_in(self._declared_models, model.name, model.name, found):
+            self._models.append(model)
             self._tool_references.add(found)
 
     def _sql(self, text: str, found: Document, key: str = "sql_ref") -> str | None:

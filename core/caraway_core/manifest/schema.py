@@ -3,30 +3,31 @@
 from functools import cache
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from caraway_core.manifest.shape.base import Section
+from caraway_core.manifest.sections import Section
 from caraway_core.manifest.shape.top import COMPONENTS, ManifestSection
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_READ = ("float", "int", "str", "list", "dict")
+_READ = ("float", "int", "str", "tuple", "dict")
 """The types of values that may be written in other ways."""
 
 
 @cache
 def json_schema() -> dict[str, Any]:
     """Return the schema. It allows more than the checks do: it has no references and no rules."""
-    models: list[type[Section]] = [ManifestSection, *COMPONENTS.values()]
-    places, found = models_json_schema(
-        [(model, "validation") for model in models],
+    models: dict[str, type[Section]] = {"": ManifestSection, **COMPONENTS}
+    places, found = TypeAdapter.json_schemas(
+        [(key, "validation", TypeAdapter(model)) for key, model in models.items()],
         by_alias=True,
         schema_generator=_Generator,
     )
     shared: dict[str, Any] = found["$defs"]
     top = shared.pop(ManifestSection.__name__)
-    for key, model in COMPONENTS.items():
-        top["properties"][key] = {"type": "array", "items": places[model, "validation"]}
+    for key in COMPONENTS:
+        top["properties"][key] = {"type": "array", "items": places[key, "validation"]}
     return {"$schema": _DIALECT, **top, "title": "Manifest of Caraway", "$defs": shared}
 
 

@@ -75,7 +75,7 @@ def standalone(
 
 def usable_cores(settings: manifests.RuntimeSettings) -> int:
     """Return the number of cores that the manifest allows, or that there are."""
-    return settings.cpu_cores or cores.available()
+    return settings.cpu.cores or cores.available()
 
 
 def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:

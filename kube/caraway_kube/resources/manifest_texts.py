@@ -10,7 +10,7 @@ from typing import Any
 
 import sqloxide
 
-from caraway_core.manifest.secrets.references import ALL_STORES
+from caraway_core.manifest.values.values import ALL_STORES
 from caraway_kube.resources import view_tables
 from caraway_kube.resources.cluster import CarawayClusterSpec
 

@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.manifest import shape
-from caraway_core.manifest.shape.base import Section, known_keys
+from caraway_core.manifest import models, shape, values
+from caraway_core.manifest.sections import Section, known_keys
 from caraway_core.manifest.texts import column_types
 
 PAGE = Path(__file__).parents[3] / "docs/reference/manifest.md"
 
 
 def sections() -> Iterator[type[Section]]:
-    for module in pkgutil.iter_modules(shape.__path__):
-        content = vars(importlib.import_module(f"{shape.__name__}.{module.name}")).values()
-        for item in content:
+    modules = [models.__name__]
+    for package in (shape, values):
+        modules += [
+            f"{package.__name__}.{each.name}" for each in pkgutil.iter_modules(package.__path__)
+        ]
+    for module in modules:
+        for item in vars(importlib.import_module(module)).values():
             if isinstance(item, type) and issubclass(item, Section) and item is not Section:
                 yield item
 

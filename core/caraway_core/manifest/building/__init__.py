@@ -1,1 +1,1 @@
-"""Converts the checked shape of a manifest into values and applies the defaults."""
+"""Converts the sections of datasets and views into values and applies the defaults."""

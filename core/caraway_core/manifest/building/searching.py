@@ -1,15 +1,10 @@
 """Converts the checked shapes of search into values and applies the defaults."""
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TypeVar
 
-from caraway_core.manifest.models import ModelResources
 from caraway_core.manifest.shape import dataset as datasets
 from caraway_core.manifest.shape import search as shapes
-from caraway_core.manifest.shape.components import ModelResourcesSection
-from caraway_core.manifest.texts import scalars
-from caraway_core.manifest.values import embedder_names
 from caraway_core.manifest.values import search_columns as values
 
 Value = TypeVar("Value")
@@ -18,29 +13,6 @@ ENGINE = "caraway"
 METRICS: tuple[values.Metric, ...] = ("cosine", "dot", "l2")
 VECTOR_PARAMS = ("metric", "recall")
 KEYWORD_PARAMS = ("language",)
-
-
-def embedder(shape: shapes.EmbeddingSection, base_dir: Path) -> values.DeclaredEmbedder:
-    """Build an embedding model that was written in a file of the folder."""
-    origin = embedder_names.split_origin(shape.from_)
-    return values.DeclaredEmbedder(
-        name=shape.name,
-        provider=origin.provider,
-        model=origin.model,
-        base_dir=base_dir,
-        description=shape.description,
-        metadata={key: scalars.plain(value) for key, value in shape.metadata.items()},
-        params=shape.params,
-        files=tuple(file.path for file in shape.files),
-        depends_on=tuple(shape.depends_on),
-        resources=_resources(shape.resources),
-    )
-
-
-def _resources(shape: ModelResourcesSection | None) -> ModelResources | None:
-    if shape is None:
-        return None
-    return ModelResources(shape.cpu, shape.memory_bytes, shape.gpu, shape.copies)
 
 
 def search_columns(
@@ -52,14 +24,12 @@ def search_columns(
     has_keywords = full_text is None or full_text.enabled
     return values.SearchColumns(
         embedded=tuple(
-            values.EmbeddedColumn(
-                column.name, each.from_, tuple(each.row_id), _chunking(each.chunking)
-            )
+            values.EmbeddedColumn(column.name, each.from_, each.row_id, each.chunking)
             for column in columns
             for each in column.embeddings[:1]  # A rule refuses more than one.
         ),
         keywords=tuple(
-            values.KeywordColumn(column.name, tuple(column.full_text_search.row_id))
+            values.KeywordColumn(column.name, column.full_text_search.row_id)
             for column in columns
             if has_keywords and column.full_text_search and column.full_text_search.enabled
         ),
@@ -104,17 +74,6 @@ def language(text: str) -> str:
     if text not in values.LANGUAGES:
         raise ValueError(f"'{text}' is not one of: {', '.join(sorted(values.LANGUAGES))}")
     return text
-
-
-def _chunking(shape: shapes.ChunkingSection | None) -> values.Chunking | None:
-    if shape is None or not shape.enabled:
-        return None
-    default = values.Chunking()
-    return values.Chunking(
-        shape.target_chunk_size or default.target_size,
-        default.overlap_size if shape.overlap_size is None else shape.overlap_size,
-        shape.trim_whitespace,
-    )
 
 
 def _vectors(shape: shapes.Vectors | None) -> values.VectorSettings:

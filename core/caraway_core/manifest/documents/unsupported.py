@@ -4,12 +4,11 @@ Remove an entry when its feature is implemented.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.loading import registry
 from caraway_core.manifest.documents.document import Document, Location
 
 BUILT = (
@@ -122,65 +121,6 @@ def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterat
                 what = refusal.what or f"'{refusal.path.rpartition('*.')[2]}'"
                 message = f"{what} is not implemented yet; {refusal.remedy}"
                 yield document.problem(location, message)
-
-
-def check_connector(name: str) -> None:
-    """Check that the registry has the connector.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    _check("connector", name, registry.SOURCES)
-
-
-def check_catalog_connector(name: str) -> None:
-    """Check that the registry has the connector of catalogs.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    _check("connector of catalogs", name, registry.CATALOG_SOURCES)
-
-
-def check_embedder(name: str) -> None:
-    """Check that the registry has the provider of embedding models.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    _check("embedding provider", name, registry.EMBEDDERS)
-
-
-def check_reranker(name: str, other: str) -> None:
-    """Check that the registry has the provider of rerankers, or that it is the other one.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    _check("reranker provider", name, {*registry.RERANKERS, other})
-
-
-def check_provider(name: str) -> None:
-    """Check that the registry has the provider of models.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    _check("model provider", name, registry.MODEL_PROVIDERS)
-
-
-def check_store(name: str) -> None:
-    """Check that the registry has the secret store.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    _check("secret store", name, registry.SECRET_STORES)
-
-
-def _check(kind: str, name: str, known: Collection[str]) -> None:
-    if name not in known:
-        raise ValueError(registry.unknown(kind, name, known))
 
 
 def _find(value: Any, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:

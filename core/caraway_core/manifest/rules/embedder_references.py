@@ -5,9 +5,7 @@ from pathlib import Path
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
-from caraway_core.manifest.building import searching
 from caraway_core.manifest.documents.document import Document, Location
-from caraway_core.manifest.shape.search import EmbeddingSection
 from caraway_core.manifest.values.search_columns import (
     DeclaredEmbedder,
     SearchColumns,
@@ -23,14 +21,14 @@ class EmbedderReferences:
         self._places: dict[str, str] = {}
         self._wanted: list[tuple[str, Document, Location]] = []
 
-    def add(self, shape: EmbeddingSection, found: Document) -> Iterator[Problem]:
+    def add(self, embedder: DeclaredEmbedder, found: Document) -> Iterator[Problem]:
         """Take a model; yield a problem if its name is taken."""
-        if shape.name in self._found:
-            message = f"the name '{shape.name}' is taken: {self._places[shape.name]} declares it"
+        if (name := embedder.name) in self._found:
+            message = f"the name '{name}' is taken: {self._places[name]} declares it"
             yield found.problem(("name",), message)
             return
-        self._found[shape.name] = searching.embedder(shape, found.path.parent)
-        self._places[shape.name] = f"{found.path}:{found.line(('name',))}"
+        self._found[name] = embedder
+        self._places[name] = f"{found.path}:{found.line(('name',))}"
 
     def want(self, search: SearchColumns, found: Document) -> None:
         """Remember the models that the columns of a dataset or view name."""

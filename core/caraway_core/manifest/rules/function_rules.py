@@ -120,7 +120,7 @@ def _entries(value: object) -> Sequence[Mapping[str, object]]:
 def declared(shape: shapes.FunctionSection, body: str) -> SqlFunction:
     """Build a function whose keys were checked."""
     returns = shape.signature.returns
-    columns = returns if isinstance(returns, list) else []
+    columns = () if isinstance(returns, str) else returns or ()
     made = [_parameter(each) for each in shape.signature.args]
     return SqlFunction(
         name=shape.name.lower(),

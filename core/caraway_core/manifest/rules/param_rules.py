@@ -14,7 +14,7 @@ from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.secrets import references
 from caraway_core.manifest.texts import names
 from caraway_core.manifest.texts.locations import STORE, split
-from caraway_core.manifest.values import embedder_names
+from caraway_core.manifest.values import search_columns
 from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL
 
 _SECRET = "<secret>"
@@ -49,7 +49,7 @@ def catalog(document: Document) -> Iterator[Problem]:
 def embedding(document: Document) -> Iterator[Problem]:
     """Yield the params of an embedding model that its provider does not take."""
     try:
-        provider = embedder_names.split_origin(str(document.value.get("from"))).provider
+        provider = search_columns.split_origin(str(document.value.get("from"))).provider
     except ValueError:
         return
     declared = registry.EMBEDDERS.declared(provider)

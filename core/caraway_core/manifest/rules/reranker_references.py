@@ -5,8 +5,6 @@ from collections.abc import Collection, Iterator
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
 from caraway_core.manifest.documents.document import Document
-from caraway_core.manifest.shape.search import RerankerSection
-from caraway_core.manifest.texts import names, scalars
 from caraway_core.manifest.values.declared_rerankers import CHAT_MODEL, DeclaredReranker
 
 
@@ -23,25 +21,15 @@ class RerankerReferences:
         """All that were found."""
         return tuple(self._found.values())
 
-    def add(self, shape: RerankerSection, found: Document) -> Iterator[Problem]:
+    def add(self, reranker: DeclaredReranker, found: Document) -> Iterator[Problem]:
         """Take a reranker; yield a problem if its name is taken."""
-        if shape.name in self._found:
-            message = f"the name '{shape.name}' is taken: {self._places[shape.name]} declares it"
+        if (name := reranker.name) in self._found:
+            message = f"the name '{name}' is taken: {self._places[name]} declares it"
             yield found.problem(("name",), message)
             return
-        origin = names.split_provider(shape.from_)
-        self._found[shape.name] = DeclaredReranker(
-            name=shape.name,
-            provider=origin.connector,
-            model=origin.path,
-            base_dir=found.path.parent,
-            description=shape.description,
-            metadata={key: scalars.plain(value) for key, value in shape.metadata.items()},
-            params=shape.params,
-            files=tuple(file.path for file in shape.files),
-        )
-        self._places[shape.name] = f"{found.path}:{found.line(('name',))}"
-        self._documents[shape.name] = found
+        self._found[name] = reranker
+        self._places[name] = f"{found.path}:{found.line(('name',))}"
+        self._documents[name] = found
 
     def problems(self, models: Collection[str]) -> Iterator[Problem]:
         """Yield a problem for each reranker that asks a model that is not declared."""

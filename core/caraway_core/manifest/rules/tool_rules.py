@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from caraway_core.errors import ParametersError, Problem
 from caraway_core.loading import registry
+from caraway_core.manifest import sections
 from caraway_core.manifest.documents.document import Document
 from caraway_core.manifest.shape import tools as shapes
 from caraway_core.manifest.shape.functions import SQL_NAME
@@ -104,7 +105,8 @@ def _schema(parameters: Mapping[str, shapes.ToolParameterSection]) -> Mapping[st
     properties: dict[str, Any] = {}
     required: list[str] = []
     for name, each in parameters.items():
-        written = each.model_dump(by_alias=True, exclude_defaults=True, exclude={"required"})
+        written = sections.written(each)
+        written.pop("required", None)
         properties[name] = scalars.plain(written)
         if each.required or (each.required is None and each.default is None):
             required.append(name)

@@ -11,9 +11,7 @@ from typing import Protocol
 
 from caraway_core.errors import CarawayError
 from caraway_core.loading import registry
-from caraway_core.manifest.values.values import Manifest
-
-ALL_STORES = "secrets"
+from caraway_core.manifest.values.values import ALL_STORES, Manifest
 
 _REFERENCE = re.compile(r"\$\{\s*([A-Za-z_][\w-]*)\s*:([^{}]*)\}")
 

@@ -1,4 +1,1 @@
-"""Pydantic models of manifest files: keys, types and checks of single values.
-
-Only the manifest package uses them; `building` converts them to plain values.
-"""
+"""Sections of manifest files that become other values: datasets, views, tools and the like."""

@@ -1,16 +1,18 @@
 """The `acceleration` section of datasets and views."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
-from caraway_core.manifest.shape.base import (
+from caraway_core.manifest.sections import (
+    After,
     Anything,
+    Before,
     Count,
     CountOrNone,
     Duration,
+    Items,
+    Limits,
     PositiveDuration,
     Section,
     Text,
@@ -65,12 +67,13 @@ def _terms_of(item: object) -> list[keys.Term]:
     return [keys.parse(text, str(name)) for name, text in item.items()]
 
 
-Columns = Annotated[Text, AfterValidator(_check_columns)]
+Columns = Annotated[Text, After(_check_columns)]
 """A column, or several as `(a, b)`."""
 
-SortBy = Annotated[list[Columns], BeforeValidator(_columns_list)]
+SortBy = Annotated[tuple[Columns, ...], Before(_columns_list, Items[Columns])]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccelerationSection(Section):
     enabled: bool = True
     engine: Literal["arrow", "file", "cayenne", "duckdb", "sqlite", "postgres", "turso"] | None = (
@@ -84,7 +87,7 @@ class AccelerationSection(Section):
         | None
     ) = None
     refresh_check_interval: PositiveDuration | None = None
-    refresh_cron: Annotated[Text, AfterValidator(check_cron)] | None = None
+    refresh_cron: Annotated[Text, After(check_cron)] | None = None
     refresh_sql: Text | None = None
     refresh_data_window: PositiveDuration | None = None
     refresh_append_overlap: Duration | None = None
@@ -99,19 +102,19 @@ class AccelerationSection(Section):
     retention_check_enabled: bool = False
     on_zero_results: Literal["return_empty", "use_source"] = "return_empty"
     primary_key: Columns | None = None
-    indexes: dict[Columns, Literal["enabled", "unique"]] = Field(default_factory=dict)
+    indexes: dict[Columns, Literal["enabled", "unique"]] = field(default_factory=dict)
     on_conflict: dict[
         Columns, Literal["drop", "upsert", "upsert_dedup", "upsert_dedup_by_row_id"]
-    ] = Field(default_factory=dict)
-    sort_by: SortBy = Field(default_factory=list)
-    partition_by: Annotated[list[keys.Term], BeforeValidator(_terms)] = Field(default_factory=list)
-    replicas: Annotated[Count, Field(le=100)] = 1
+    ] = field(default_factory=dict)
+    sort_by: SortBy = ()
+    partition_by: Annotated[tuple[keys.Term, ...], Before(_terms, Items[keys.Term])] = ()
+    replicas: Annotated[Count, Limits(le=100)] = 1
     snapshots: Literal["disabled", "enabled", "bootstrap_only", "create_only"] = "disabled"
     snapshots_trigger: Literal["refresh_complete", "time_interval", "stream_batches"] | None = None
     snapshots_trigger_threshold: Written | None = None
     snapshots_compaction: Literal["disabled", "enabled"] = "disabled"
     snapshots_creation_policy: Literal["always", "on_change"] = "on_change"
-    snapshots_keep: Annotated[Count, Field(ge=2, le=1000)] = 2
+    snapshots_keep: Annotated[Count, Limits(ge=2, le=1000)] = 2
     write_mode: Literal["write_through", "write_back"] = "write_through"
-    params: Texts = Field(default_factory=dict)
-    metrics: Anything | list[Anything] | None = None
+    params: Texts = field(default_factory=dict)
+    metrics: Anything | Items[Anything] | None = None

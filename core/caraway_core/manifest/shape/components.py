@@ -1,102 +1,58 @@
-"""Sections of components that this build rejects; only their shape is checked."""
+"""Sections of catalogs, and of components that this build rejects."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
-from caraway_core.manifest.documents import unsupported
-from caraway_core.manifest.models import ModelFileType
-from caraway_core.manifest.shape.acceleration import AccelerationSection
-from caraway_core.manifest.shape.base import (
-    Anything,
-    Count,
-    CountOrNone,
+from caraway_core.manifest.sections import (
+    After,
+    Metadata,
     Section,
-    Size,
     Text,
     TextList,
     Texts,
     Written,
+    key,
 )
-from caraway_core.manifest.texts import names
+from caraway_core.manifest.shape.acceleration import AccelerationSection
+from caraway_core.manifest.texts import names, origins
 
 
-def _check_provider(text: str) -> str:
-    unsupported.check_provider(names.split_provider(text).connector)
-    return text
-
-
-def _check_catalog_origin(text: str) -> str:
-    unsupported.check_catalog_connector(names.split_origin(text).connector)
-    return text
-
-
-def _check_patterns(patterns: list[str]) -> list[str]:
+def _check_patterns(patterns: Iterable[str]) -> Iterable[str]:
     for each in patterns:
         if "." not in each:
             raise ValueError(f"'{each}' has no schema; write '{each}.*', or '*.{each}' for tables")
     return patterns
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogSection(Section):
-    from_: Annotated[Text, AfterValidator(_check_catalog_origin)] = Field(alias="from")
-    name: Annotated[Written, AfterValidator(names.catalog)]
+    from_: Annotated[Text, After(origins.check_catalog_connector)] = key("from")
+    name: Annotated[Written, After(names.catalog)]
     description: str | None = None
-    include: Annotated[TextList, AfterValidator(_check_patterns)] = Field(default_factory=list)
+    include: Annotated[TextList, After(_check_patterns)] = ()
     access: Literal["read", "read_write", "read_write_create"] = "read"
-    dataset_params: Texts = Field(default_factory=dict)
-    params: Texts = Field(default_factory=dict)
-    metadata: Anything = Field(default_factory=dict)
+    dataset_params: Texts = field(default_factory=dict)
+    params: Texts = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
     acceleration: AccelerationSection | None = None
-    depends_on: TextList = Field([], alias="dependsOn")
+    depends_on: TextList = key("dependsOn", default=())
 
 
-class Component(Section):
-    """The common keys of models, tools and similar components."""
-
-    from_: Text = Field(alias="from")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchEngine(Section):
+    from_: Text = key("from")
     name: Text
     description: str | None = None
-    params: Texts = Field(default_factory=dict)
-    metadata: Anything = Field(default_factory=dict)
-    depends_on: TextList = Field([], alias="dependsOn")
+    params: Texts = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+    depends_on: TextList = key("dependsOn", default=())
 
 
-ModelName = Annotated[Written, AfterValidator(names.component)]
-
-
-class ModelFileSection(Section):
-    path: Text
-    name: str | None = None
-    type: ModelFileType | None = None
-
-
-class ModelResourcesSection(Section):
-    cpu: Count | None = None
-    memory_bytes: Size | None = Field(None, alias="memory")
-    gpu: CountOrNone = 0
-    copies: Count = 1
-
-
-class ModelSection(Section):
-    from_: Annotated[Text, AfterValidator(_check_provider)] = Field(alias="from")
-    name: ModelName
-    description: str | None = None
-    metadata: Anything = Field(default_factory=dict)
-    params: Texts = Field(default_factory=dict)
-    files: list[ModelFileSection] = Field(default_factory=list)
-    datasets: Annotated[TextList, AfterValidator(names.canonical_all)] = Field(default_factory=list)
-    resources: ModelResourcesSection | None = None
-    depends_on: TextList = Field([], alias="dependsOn")
-
-
-class SearchEngine(Component):
-    pass
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation(Section):
     name: Text
     description: str | None = None
     dataset: Text | None = None
-    scorers: TextList = Field(default_factory=list)
-    depends_on: TextList = Field([], alias="dependsOn")
+    scorers: TextList = ()
+    depends_on: TextList = key("dependsOn", default=())

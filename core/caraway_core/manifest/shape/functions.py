@@ -1,11 +1,22 @@
 """The sections of functions."""
 
 import re
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
-
-from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
+from caraway_core.manifest.sections import (
+    After,
+    Anything,
+    Items,
+    Limits,
+    Metadata,
+    Section,
+    Text,
+    TextList,
+    Texts,
+    Written,
+    key,
+)
 
 SQL_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
 
@@ -16,9 +27,10 @@ def _check_name(text: str) -> str:
     return text
 
 
-SqlName = Annotated[Written, AfterValidator(_check_name)]
+SqlName = Annotated[Written, After(_check_name)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionArgumentSection(Section):
     """A parameter; it is required unless it has a default."""
 
@@ -29,29 +41,32 @@ class FunctionArgumentSection(Section):
     default: Any = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedColumnSection(Section):
     name: SqlName
     type: Text
     description: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignatureSection(Section):
-    args: list[FunctionArgumentSection] = Field(default_factory=list, max_length=64)
-    returns: Text | list[ReturnedColumnSection] | None = None
+    args: Annotated[Items[FunctionArgumentSection], Limits(max_length=64)] = ()
+    returns: Text | Items[ReturnedColumnSection] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSection(Section):
     name: SqlName
-    from_: Text = Field("sql", alias="from")
+    from_: Text = key("from", default="sql")
     enabled: bool = True
     description: str | None = None
     kind: Literal["scalar", "table"] = "scalar"
-    signature: SignatureSection = Field(default_factory=lambda: SignatureSection())
+    signature: SignatureSection = SignatureSection()
     body: Text | None = None
     body_ref: Text | None = None
     volatility: Literal["immutable", "stable", "volatile"] | None = None
     as_tool: bool = True
-    params: Texts = Field(default_factory=dict)
-    metadata: Anything = Field(default_factory=dict)
-    metrics: Anything = Field(default_factory=dict)
-    depends_on: TextList = Field([], alias="dependsOn")
+    params: Texts = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+    metrics: Anything = field(default_factory=dict)
+    depends_on: TextList = key("dependsOn", default=())

@@ -1,17 +1,20 @@
 """The sections of tools."""
 
 import re
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
-
-from caraway_core.manifest.shape.base import (
+from caraway_core.manifest.sections import (
+    After,
     Anything,
     CountOrNone,
+    Items,
+    Metadata,
     Section,
     Text,
     TextList,
     Texts,
+    key,
 )
 
 
@@ -21,6 +24,7 @@ def _check_name(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolParameterSection(Section):
     """A parameter, in words of JSON Schema; it is required unless it has a default."""
 
@@ -28,24 +32,25 @@ class ToolParameterSection(Section):
     description: str | None = None
     required: bool | None = None
     default: Any = None
-    enum: list[Any] = Field(default_factory=list)
+    enum: Items[Any] = ()
     minimum: float | None = None
     maximum: float | None = None
-    min_length: CountOrNone | None = Field(None, alias="minLength")
-    max_length: CountOrNone | None = Field(None, alias="maxLength")
+    min_length: CountOrNone | None = key("minLength", default=None)
+    max_length: CountOrNone | None = key("maxLength", default=None)
     format: Text | None = None
-    items: Anything = Field(default_factory=dict)
+    items: Anything = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSection(Section):
-    from_: Text = Field(alias="from")
-    name: Annotated[Text, AfterValidator(_check_name)]
+    from_: Text = key("from")
+    name: Annotated[Text, After(_check_name)]
     description: str | None = None
     sql: Text | None = None
-    parameters: dict[str, ToolParameterSection] = Field(default_factory=dict)
-    groups: TextList = Field(default_factory=list)
-    params: Texts = Field(default_factory=dict)
-    env: Texts = Field(default_factory=dict)
-    metadata: Anything = Field(default_factory=dict)
+    parameters: dict[str, ToolParameterSection] = field(default_factory=dict)
+    groups: TextList = ()
+    params: Texts = field(default_factory=dict)
+    env: Texts = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
     as_sql: bool = False
-    depends_on: TextList = Field([], alias="dependsOn")
+    depends_on: TextList = key("dependsOn", default=())

@@ -2,6 +2,7 @@
 
 import re
 import string
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
@@ -144,13 +145,13 @@ def component(text: str) -> str:
     return text
 
 
-def canonical_all(texts: list[str]) -> list[str]:
+def canonical_all(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the names that SQL knows some tables by.
 
     Raises:
         ValueError: as `canonical`.
     """
-    return [".".join(in_catalog(text) or (canonical(text),)) for text in texts]
+    return tuple(".".join(in_catalog(text) or (canonical(text),)) for text in texts)
 
 
 def _canonical_part(part: str) -> str:

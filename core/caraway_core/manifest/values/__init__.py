@@ -1,1 +1,1 @@
-"""The values of a manifest as frozen dataclasses, for the rest of the system."""
+"""The values of a manifest as frozen dataclasses; most are the sections of files themselves."""

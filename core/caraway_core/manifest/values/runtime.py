@@ -1,109 +1,216 @@
-"""The runtime settings of a manifest as plain values, with all defaults applied."""
+"""The section `runtime` of a manifest: servers, limits, caches and telemetry."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from caraway_core.manifest.texts.git_urls import DEFAULT_GIT_URL
+from caraway_core.manifest.sections import (
+    After,
+    Anything,
+    Before,
+    BodySize,
+    Count,
+    CountOrNone,
+    Duration,
+    FilePath,
+    Items,
+    Limits,
+    MemorySize,
+    Place,
+    PositiveDuration,
+    Section,
+    Size,
+    Text,
+    TextList,
+    Texts,
+    Written,
+    key,
+    unwritten,
+)
+from caraway_core.manifest.texts.git_urls import DEFAULT_GIT_URL, checked_git_url
 
 MIB = 1024 * 1024
 ReadyState = Literal["on_load", "on_registration"]
 Consistency = Literal["strong", "eventual"]
 EvictionPolicy = Literal["lru", "tiny_lfu"]
+HashingAlgorithm = Literal[
+    "xxh3", "xxh32", "xxh64", "xxh128", "ahash", "siphash", "blake3", "sha256"
+]
+
+
+def checked_endpoint(text: str) -> str:
+    """Check the URL of a service.
+
+    Raises:
+        ValueError: it is none.
+    """
+    parts = urlsplit(text)
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise ValueError("write a URL such as https://sts.eu-west-1.amazonaws.com")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
-class AuthSettings:
+class ApiKeySection(Section):
+    """The keys of one of the two spellings of `api_key`."""
+
+    enabled: bool = True
+    keys: Items[Written] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OidcClaims(Section):
+    """The claims of tokens, which have no effect."""
+
+    user_id: Text | None = None
+    org_id: Text | None = None
+    roles: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Oidc(Section):
+    """Tokens of an identity provider, which have no effect."""
+
+    enabled: bool = True
+    issuer_url: Text | None = None
+    audience: TextList = ()
+    groups_claims: TextList = ()
+    claims: OidcClaims | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthSettings(Section):
     """API keys as written in the manifest, with secret references and access suffixes."""
 
-    enabled: bool = False
-    keys: tuple[str, ...] = field(default=(), repr=False)
+    KEYS: ClassVar[Mapping[str, Any]] = {
+        "api-key": ApiKeySection | None,
+        "api_key": ApiKeySection | None,
+        "oidc": Oidc | None,
+    }
+
+    enabled: bool = unwritten(default=False)
+    keys: tuple[str, ...] = unwritten(default=(), repr=False)
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "AuthSettings":
+        """Return the keys of the spelling that is used, without empty ones."""
+        section = keys.get("api_key") or keys.get("api-key")
+        if section is None or not section.enabled:
+            return cls()
+        return cls(enabled=True, keys=tuple(filter(None, section.keys)))
 
 
 @dataclass(frozen=True, slots=True)
-class TlsSettings:
+class TlsSettings(Section):
     """A certificate and its key, each as a file or as PEM text that may be a secret reference.
 
     With `client_auth_mode` clients are asked for certificates too, signed by an authority of
     `client_auth_ca_file`.
     """
 
-    certificate_file: Path | None = None
-    certificate: str | None = None
-    key_file: Path | None = None
-    key: str | None = field(default=None, repr=False)
+    enabled: bool = True
+    certificate_file: FilePath | None = None
+    certificate: Text | None = None
+    key_file: FilePath | None = None
+    key: Text | None = field(default=None, repr=False)
     client_auth_mode: Literal["none", "request", "required"] = "none"
-    client_auth_ca_file: Path | None = None
+    client_auth_ca_file: FilePath | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ConsoleSettings:
+class ConsoleSettings(Section):
     """The page that the port of the API serves, unless it is off."""
 
     enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class CorsSettings:
+class CorsSettings(Section):
     """The origins of web pages that may call the API from a browser."""
 
     enabled: bool = False
-    allowed_origins: tuple[str, ...] = ("*",)
+    allowed_origins: TextList = ("*",)
 
 
 @dataclass(frozen=True, slots=True)
-class TaskHistorySettings:
+class TaskHistorySettings(Section):
     """The content of `runtime.task_history`, and its retention."""
 
     enabled: bool = True
     captured_output: Literal["none", "truncated"] = "none"
     captured_plan: Literal["none", "explain", "explain analyze"] = "none"
-    min_sql_duration_s: float = 0.0
-    min_plan_duration_s: float = 0.0
-    retention_period_s: float = 8 * 3600.0
-    retention_check_interval_s: float = 900.0
+    min_sql_duration_s: Duration = key("min_sql_duration", default=0.0)
+    min_plan_duration_s: Duration = key("min_plan_duration", default=0.0)
+    retention_period_s: PositiveDuration = key("retention_period", default=8 * 3600.0)
+    retention_check_interval_s: PositiveDuration = key("retention_check_interval", default=900.0)
 
 
 @dataclass(frozen=True, slots=True)
-class SqlResultsCacheSettings:
+class SqlResultsCacheSettings(Section):
     """The cache of SQL results; a stale time above 0 serves expired results for that long."""
 
     enabled: bool = True
-    max_size_bytes: int = 128 * MIB
-    item_ttl_s: float = 1.0
+    max_size_bytes: Size = key("max_size", default=128 * MIB)
+    item_ttl_s: Duration = key("item_ttl", default=1.0)
     eviction_policy: EvictionPolicy = "lru"
-    hashing_algorithm: str = "xxh3"
+    hashing_algorithm: HashingAlgorithm = "xxh3"
     cache_key_type: Literal["plan", "sql"] = "plan"
     encoding: Literal["none", "zstd"] = "none"
-    stale_while_revalidate_ttl_s: float = 0.0
+    stale_while_revalidate_ttl_s: Duration = key("stale_while_revalidate_ttl", default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResultsCacheSettings:
-    """The cache of the results of searches."""
+class OldResultsCache(Section):
+    """The cache of SQL results under its old name, `results_cache`."""
 
     enabled: bool = True
-    max_size_bytes: int = 128 * MIB
-    item_ttl_s: float = 1.0
+    max_size_bytes: Size = key("cache_max_size", default=128 * MIB)
+    item_ttl_s: Duration = key("item_ttl", default=1.0)
+    eviction_policy: EvictionPolicy = "lru"
+    hashing_algorithm: HashingAlgorithm = "xxh3"
+    cache_key_type: Literal["plan", "sql"] = "plan"
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> SqlResultsCacheSettings:
+        """Return the settings under the new name."""
+        return SqlResultsCacheSettings(**keys)
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingsCacheSettings:
+class SearchResultsCacheSettings(Section):
+    """The cache of the results of searches."""
+
+    KEYS: ClassVar[Mapping[str, Any]] = {
+        "eviction_policy": EvictionPolicy,
+        "hashing_algorithm": HashingAlgorithm,
+    }
+
+    enabled: bool = True
+    max_size_bytes: Size = key("max_size", default=128 * MIB)
+    item_ttl_s: Duration = key("item_ttl", default=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingsCacheSettings(Section):
     """The cache of vectors in the process of a scheduler; None keeps them until room is needed.
 
     Only a manifest with this section has answers of `POST /v1/embeddings` kept, too.
     """
 
     enabled: bool = True
-    max_size_bytes: int = 64 * MIB
-    item_ttl_s: float | None = None
-    max_stored_size_bytes: int = 4096 * MIB
+    max_size_bytes: Size = key("max_size", default=64 * MIB)
+    item_ttl_s: Duration | None = key("item_ttl", default=None)
+    eviction_policy: EvictionPolicy = "lru"
+    hashing_algorithm: HashingAlgorithm = "xxh3"
+    max_stored_size_bytes: Size = key("max_stored_size", default=4096 * MIB)
     """Of the vectors of datasets in the result store; 0 stores none."""
 
 
 @dataclass(frozen=True, slots=True)
-class CachingSettings:
+class CachingSettings(Section):
     """The caches of this build."""
 
     sql_results: SqlResultsCacheSettings = SqlResultsCacheSettings()
@@ -112,33 +219,40 @@ class CachingSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DistributionSettings:
+class DistributionSettings(Section):
     """Thresholds from which a cluster distributes a query, and how it does."""
 
-    small_table_bytes: int = 16 * MIB
-    broadcast_bytes: int = 16 * MIB
-    gather_bytes: int = 16 * MIB
-    partition_bytes: int = 128 * MIB
+    small_table_bytes: Size = key("small_table_size", default=16 * MIB)
+    broadcast_bytes: Size = key("broadcast_size", default=16 * MIB)
+    gather_bytes: Size = key("gather_size", default=16 * MIB)
+    partition_bytes: Annotated[Size, Limits(ge=MIB)] = key("partition_size", default=128 * MIB)
+
+
+def _or_none(seconds: float) -> float | None:
+    """A limit of no time at all would refuse everything; people write 0 for "no limit"."""
+    return seconds or None
 
 
 @dataclass(frozen=True, slots=True)
-class QuerySettings:
+class QuerySettings(Section):
     """Limits of queries; None leaves the choice to the engine, and means no limit for `timeout_s`.
 
     `max_concurrent_queries` 0 is unlimited. A statement is refused if more than
     `max_queued_queries` wait, or after it waited for `queue_timeout_s`.
     """
 
-    memory_limit_bytes: int | None = None
-    max_concurrent_queries: int | None = None
-    max_queued_queries: int = 1000
-    queue_timeout_s: float = 60.0
-    timeout_s: float | None = 600.0
-    planning_timeout_s: float | None = 10.0
-    max_sql_size_bytes: int = 4 * MIB
-    target_partitions: int | None = None
+    memory_limit_bytes: MemorySize | None = key("memory_limit", default=None)
+    max_concurrent_queries: CountOrNone | None = None
+    max_queued_queries: CountOrNone = 1000
+    queue_timeout_s: Duration = key("queue_timeout", default=60.0)
+    timeout_s: Annotated[Duration, After(_or_none)] | None = key("timeout", default=600.0)
+    planning_timeout_s: Annotated[float | None, After(_or_none, Duration)] = key(
+        "planning_timeout", default=10.0
+    )
+    max_sql_size_bytes: BodySize = key("max_sql_size", default=4 * MIB)
+    target_partitions: Count | None = None
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
-    temp_directory: Path | None = None
+    temp_directory: FilePath | None = None
     consistency: Consistency = "strong"
     """With `eventual`, a read may miss writes that other schedulers acknowledged milliseconds ago.
     """
@@ -146,30 +260,32 @@ class QuerySettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelReadSettings:
+class ParallelReadSettings(Section):
     """Reads of distributed answers at the executors by clients, and how long tickets last."""
 
     enabled: bool = True
-    ticket_ttl_s: float = 60.0
+    ticket_ttl_s: Annotated[PositiveDuration, Limits(le=3600.0)] = key("ticket_ttl", default=60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class FlightSettings:
+class FlightSettings(Section):
     """The Arrow Flight server."""
 
-    max_message_size_bytes: int = 16 * MIB
+    max_message_size_bytes: Annotated[BodySize, Limits(lt=2**31)] = key(
+        "max_message_size", default=16 * MIB
+    )
     do_put_rate_limit_enabled: bool = True
     parallel_reads: ParallelReadSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class HttpSettings:
+class HttpSettings(Section):
     """The HTTP server; a body above the limit is refused with 413."""
 
-    max_body_size_bytes: int = 128 * MIB
-    max_body_memory_bytes: int = 256 * MIB
+    max_body_size_bytes: BodySize = key("max_body_size", default=128 * MIB)
+    max_body_memory_bytes: BodySize = key("max_body_memory", default=256 * MIB)
     """The memory for all request bodies; further requests wait, and then get 503."""
-    max_connections: int = 4096
+    max_connections: Count = 4096
 
     @property
     def body_memory_bytes(self) -> int:
@@ -178,67 +294,74 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class McpSettings:
+class McpSettings(Section):
     """The MCP endpoint, which answers only these host names; `*` means any.
 
     Without any, these are the names of this machine itself.
     """
 
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: TextList = ()
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaSettings:
+class QuotaSettings(Section):
     """What one key may keep of tables that all keys share, and one address of the connections.
 
     None leaves the choice to the runtime: half of all connections, and no limit for the results of
     jobs.
     """
 
-    max_connections: int | None = None
-    max_mcp_sessions: int = 1_000
-    max_flight_sessions: int = 1_000
-    max_prepared_statements: int = 1_000
-    max_responses: int = 1_000
-    max_responses_size_bytes: int = 64 * MIB
-    max_jobs: int = 10_000
-    max_job_results_size_bytes: int | None = None
+    max_connections: Count | None = None
+    max_mcp_sessions: Count = 1_000
+    max_flight_sessions: Count = 1_000
+    max_prepared_statements: Count = 1_000
+    max_responses: Count = 1_000
+    max_responses_size_bytes: BodySize = key("max_responses_size", default=64 * MIB)
+    max_jobs: Count = 10_000
+    max_job_results_size_bytes: BodySize | None = key("max_job_results_size", default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class OtelExporter:
+class OtelExporter(Section):
     """The endpoint for metrics and traces; `headers` may hold secret references."""
 
     enabled: bool = True
-    endpoint: str | None = None
-    push_interval_s: float = 60.0
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    metrics: tuple[str, ...] = ()
+    endpoint: Text | None = None
+    push_interval_s: PositiveDuration = key("push_interval", default=60.0)
+    headers: Texts = field(default_factory=dict, repr=False)
+    metrics: TextList = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TelemetrySettings:
+class TelemetrySettings(Section):
     """Metrics, traces and logs of the process."""
 
     enabled: bool = True
-    metric_prefix: str = ""
-    properties: Mapping[str, str] = field(default_factory=dict)
+    metric_prefix: Annotated[str, Limits(pattern=r"^[A-Za-z0-9_:]*$")] = ""
+    properties: Texts = field(default_factory=dict)
     otel_exporter: OtelExporter | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulerSettings:
+class SchedulerSettings(Section):
     """The location of job results: the absolute path of a folder, or the URL of a bucket.
 
     `params` may hold secret references. None leaves the choice to the scheduler.
     """
 
-    state_location: str | None = None
-    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    KEYS: ClassVar[Mapping[str, Any]] = {
+        "partition_assignment_interval": PositiveDuration,
+        "max_partition_assignments_per_interval": Count,
+        "max_partitions_per_executor": Count,
+        "partition_discovery_timeout": PositiveDuration,
+    }
+
+    state_location: Place | None = None
+    params: Texts = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergSettings:
+class IcebergSettings(Section):
     """The location of what the table catalog writes for other engines: the absolute path of a
     folder, or the URL of a bucket; None: a folder in the data directory.
 
@@ -246,59 +369,94 @@ class IcebergSettings:
     are the ways in which clients reach files in S3 without credentials of their own.
     """
 
-    location: str | None = None
-    params: Mapping[str, str] = field(default_factory=dict, repr=False)
-    snapshot_retention_s: float = 3600.0
-    access_delegation: tuple[str, ...] = ()
-    sts_role_arn: str | None = None
-    sts_endpoint: str | None = None
+    location: Place | None = None
+    params: Texts = field(default_factory=dict, repr=False)
+    snapshot_retention_s: PositiveDuration = key("snapshot_retention", default=3600.0)
+    access_delegation: Items[Literal["remote-signing", "vended-credentials"]] = ()
+    sts_role_arn: Text | None = None
+    sts_endpoint: Annotated[Text, After(checked_endpoint)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PackageSettings:
+class PackageSettings(Section):
     """The host of git repositories, below whose URL packages are."""
 
-    git_url: str = DEFAULT_GIT_URL
+    git_url: Annotated[Text, After(checked_git_url)] = DEFAULT_GIT_URL
 
 
 @dataclass(frozen=True, slots=True)
-class JobSettings:
+class JobSettings(Section):
     """Limits of asynchronous queries; None leaves the choice to the scheduler.
 
     More than `max_queued` waiting jobs are refused, and answers are kept for `retention_s`.
     """
 
-    max_concurrent: int | None = None
-    max_queued: int = 10_000
-    retention_s: float = 12 * 3600.0
+    max_concurrent: Count | None = None
+    max_queued: CountOrNone = 10_000
+    retention_s: PositiveDuration = key("retention", default=12 * 3600.0)
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeSettings:
+class CpuSettings(Section):
+    """The processors of a runtime; None means all."""
+
+    cores: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSettings(Section):
+    """The functions of the manifest, unless they are off."""
+
+    enabled: bool = True
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings(Section):
     """All settings under `runtime`; `tls` is None if the servers use plain text."""
 
     auth: AuthSettings = AuthSettings()
-    tls: TlsSettings | None = None
+    tls: Annotated[TlsSettings, After(lambda tls: tls if tls.enabled else None)] | None = None
     cors: CorsSettings = CorsSettings()
     console: ConsoleSettings = ConsoleSettings()
     task_history: TaskHistorySettings = TaskHistorySettings()
     caching: CachingSettings = CachingSettings()
+    results_cache: OldResultsCache | None = None
+    """Always None in a value: `caching.sql_results` has what it says."""
     query: QuerySettings = QuerySettings()
-    cpu_cores: int | None = None
-    dataset_load_parallelism: int | None = None
-    shutdown_timeout_s: float = 30.0
+    cpu: CpuSettings = CpuSettings()
+    dataset_load_parallelism: Count | None = None
+    shutdown_timeout_s: Duration = key("shutdown_timeout", default=30.0)
     ready_state: ReadyState = "on_load"
-    output_level: Literal["info", "verbose", "very_verbose"] | None = None
-    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    output_level: Annotated[Literal["info", "verbose", "very_verbose"] | None, Before(_lower)] = (
+        None
+    )
+    params: Texts = field(default_factory=dict, repr=False)
+    source_rate_control: Anything | None = None
     flight: FlightSettings = FlightSettings()
     http: HttpSettings = HttpSettings()
     mcp: McpSettings = McpSettings()
     quotas: QuotaSettings = QuotaSettings()
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    # Not `Anything`: Python would take this union for that of datasets, whose order is another.
+    metrics: Items[dict[str, object]] | dict[str, object] | None = None
+    functions: FunctionSettings = FunctionSettings()
+    policy: Anything | None = None
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     jobs: JobSettings = JobSettings()
     iceberg: IcebergSettings = field(default_factory=IcebergSettings)
     packages: PackageSettings = PackageSettings()
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "RuntimeSettings":
+        """Return the settings, with those of the old name `results_cache` under the new one."""
+        if (old := keys.pop("results_cache", None)) is not None:
+            caching = keys.get("caching", CachingSettings())
+            keys["caching"] = replace(caching, sql_results=old)
+        return cls(**keys)
 
     @property
     def connections_of_address(self) -> int:

@@ -1,11 +1,27 @@
-"""The search settings of a dataset or view as plain frozen values."""
+"""The search settings of datasets and views, and the embedding models of the manifest."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from caraway_core.loading import registry
 from caraway_core.manifest.models import ModelResources
+from caraway_core.manifest.sections import (
+    After,
+    Count,
+    CountOrNone,
+    Metadata,
+    Section,
+    Text,
+    TextList,
+    Texts,
+    key,
+    unwritten,
+)
+from caraway_core.manifest.texts import origins
+from caraway_core.manifest.values.model_files import ModelFiles, ModelName
 
 Metric = Literal["cosine", "dot", "l2"]
 
@@ -23,12 +39,20 @@ LANGUAGES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Chunking:
+class Chunking(Section):
     """The cutting of a long text into chunks, each with its own vector; sizes are in characters."""
 
-    target_size: int = 512
-    overlap_size: int = 0
-    trims_whitespace: bool = True
+    KEYS: ClassVar[Mapping[str, Any]] = {"enabled": bool}
+    FIRST: ClassVar[tuple[str, ...]] = ("enabled",)
+
+    target_size: Count = key("target_chunk_size", default=512)
+    overlap_size: CountOrNone = 0
+    trims_whitespace: bool = key("trim_whitespace", default=True)
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "Chunking | None":
+        """Return the settings, or None where chunks are off."""
+        return cls.of_kept(keys) if keys.get("enabled") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +123,65 @@ NO_SEARCH = SearchColumns()
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredEmbedder:
+class EmbedderOrigin:
+    """The provider of a model, and what the provider calls it; the latter may be empty."""
+
+    provider: str
+    model: str
+
+
+def split_origin(text: str) -> EmbedderOrigin:
+    """Split the `from` of an embedding model at its first `:`.
+
+    Raises:
+        ValueError: it names no provider, or a built-in model that does not exist.
+    """
+    match = re.match(r"\s*([A-Za-z][\w-]*)\s*(?::|$)", text)
+    if match is None:
+        raise ValueError(
+            f"'{text}' names no provider; write '<provider>:<model>', for example 'builtin:minilm'"
+        )
+    origin = EmbedderOrigin(match[1].lower(), text[match.end() :].strip())
+    if origin.provider == BUILTIN and origin.model not in BUILTIN_MODELS:
+        known = ", ".join(f"{BUILTIN}:{model}" for model in BUILTIN_MODELS)
+        raise ValueError(f"no built-in embedding model '{text}'; known: {known}")
+    return origin
+
+
+def _check_embedder(text: str) -> str:
+    return origins.check(
+        "embedding provider", split_origin(text).provider, registry.EMBEDDERS, text
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEmbedder(Section):
     """One embedding model; `params` hold secret references, not secrets.
 
     `provider` and `model` are the halves of its `from`; `files` are paths relative to `base_dir`.
     `is_declared` is false for a model of `BUILTIN_MODELS` that the manifest does not list.
     """
 
-    name: str
-    provider: str
-    model: str
-    base_dir: Path
+    FIRST: ClassVar[tuple[str, ...]] = ("from",)
+
+    name: ModelName
+    provider: Annotated[Text, After(_check_embedder)] = key("from")
+    model: str = unwritten()
+    base_dir: Path = unwritten()
     description: str | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict, repr=False)
-    files: tuple[str, ...] = ()
-    depends_on: tuple[str, ...] = ()
-    is_declared: bool = True
+    params: Texts = field(default_factory=dict, repr=False)
+    metadata: Metadata = field(default_factory=dict)
+    files: ModelFiles = ()
     resources: ModelResources | None = None
     """With them, executors of a cluster answer the requests for a local model."""
+    depends_on: TextList = key("dependsOn", default=())
+    is_declared: bool = unwritten(default=True)
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "DeclaredEmbedder":
+        """Return an embedding model of a file in the folder."""
+        origin = split_origin(keys.pop("provider"))
+        return cls(provider=origin.provider, model=origin.model, base_dir=folder, **keys)
 
 
 def builtin_embedders(base_dir: Path) -> tuple[DeclaredEmbedder, ...]:

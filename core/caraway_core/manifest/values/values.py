@@ -1,12 +1,16 @@
 """The values of a manifest as frozen dataclasses, for the rest of the system."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from caraway_core.loading import registry
 from caraway_core.manifest.models import Model
+from caraway_core.manifest.sections import After, Place, Section, Text, Texts, Written, key
+from caraway_core.manifest.texts import origins
 from caraway_core.manifest.values.acceleration import Acceleration, TimeFormat
 from caraway_core.manifest.values.declared_rerankers import DeclaredReranker
 from caraway_core.manifest.values.declared_tools import DeclaredTool
@@ -97,20 +101,50 @@ class View:
     search: SearchColumns = NO_SEARCH
 
 
+ALL_STORES = "secrets"
+"""Stands for all secret stores in a reference."""
+
+
+def _check_store(text: str) -> str:
+    kind, _, place = text.partition(":")
+    origins.check("secret store", kind, registry.SECRET_STORES, text)
+    if kind == "env" and place:
+        raise ValueError("the store 'env' takes no path; write 'env', or 'dotenv:<path>'")
+    return text
+
+
+def _check_store_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w-]*", text):
+        raise ValueError(f"'{text}' is not a store name; use letters, digits, '_' and '-'")
+    if text == ALL_STORES:
+        raise ValueError("'secrets' means all stores in a reference; choose another name")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
-class DeclaredStore:
+class DeclaredStore(Section):
     """A secret store: references use `name`, and the registry resolves `kind`.
 
     The path of `from: file:/path` is in `params["path"]`.
     """
 
-    name: str
-    kind: str
-    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    KEYS: ClassVar[Mapping[str, Any]] = {"description": str | None}
+    FIRST: ClassVar[tuple[str, ...]] = ("from", "name", "description")
+
+    name: Annotated[Written, After(_check_store_name)]
+    kind: Annotated[Text, After(_check_store)] = key("from")
+    params: Texts = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "DeclaredStore":
+        """Return a store; its path is one of its params."""
+        kind, _, place = keys["kind"].partition(":")
+        params = {**keys.get("params", {}), **({"path": place} if place else {})}
+        return cls(keys["name"], kind, params)
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotStoreSettings:
+class SnapshotStoreSettings(Section):
     """The location of snapshots of accelerated datasets: the URL of a bucket, or an absolute
     folder.
 
@@ -118,9 +152,20 @@ class SnapshotStoreSettings:
     from its source, with or without a warning, or retries until it succeeds.
     """
 
-    location: str
-    params: Mapping[str, str] = field(default_factory=dict, repr=False)
-    on_failure: Literal["warn", "retry", "fallback"] = "warn"
+    KEYS: ClassVar[Mapping[str, Any]] = {"enabled": bool}
+    FIRST: ClassVar[tuple[str, ...]] = ("enabled",)
+
+    location: Place = ""
+    on_failure: Literal["warn", "retry", "fallback"] = key(
+        "bootstrap_on_failure_behavior", default="warn"
+    )
+    params: Texts = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "SnapshotStoreSettings | None":
+        """Return the place of snapshots; None where there is none, or it is off."""
+        is_on = keys.get("enabled", True) and keys["location"]
+        return cls.of_kept(keys) if is_on else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from caraway_core.errors import ManifestError
 from caraway_core.manifest import Acceleration, Manifest, load, loading
+from caraway_core.manifest.sections import known_keys
 from caraway_core.manifest.shape import acceleration as shapes
-from caraway_core.manifest.shape.base import known_keys
 from caraway_core.manifest.values.acceleration import (
     Index,
     OnConflict,

@@ -1,10 +1,8 @@
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from caraway_core.manifest import RuntimeSettings, split_key
-from caraway_core.manifest.shape import runtime as shapes
 from caraway_core.manifest.values import runtime as values
 from tests.core.manifest.conftest import Loads, Refuses
 
@@ -95,7 +93,7 @@ runtime:
             "eventual",
             values.DistributionSettings(1 << 20, 0, 1 << 10, 2 << 20),
         ),
-        cpu_cores=2,
+        cpu=values.CpuSettings(2),
         dataset_load_parallelism=4,
         shutdown_timeout_s=5.0,
         ready_state="on_registration",
@@ -116,30 +114,6 @@ runtime:
         jobs=values.JobSettings(3, 0, 3600.0),
     )
     assert "${secrets" not in repr(runtime.auth) + repr(runtime.tls) + repr(runtime.scheduler)
-
-
-@pytest.mark.parametrize(
-    ("shape", "value"),
-    [
-        (shapes.CorsSection, values.CorsSettings),
-        (shapes.TaskHistorySection, values.TaskHistorySettings),
-        (shapes.SqlResultsCacheSection, values.SqlResultsCacheSettings),
-        (shapes.DistributionSection, values.DistributionSettings),
-        (shapes.FlightSection, values.FlightSettings),
-        (shapes.ParallelReadsSection, values.ParallelReadSettings),
-        (shapes.HttpSection, values.HttpSettings),
-        (shapes.McpSection, values.McpSettings),
-        (shapes.OtelExporterSection, values.OtelExporter),
-        (shapes.TelemetrySection, values.TelemetrySettings),
-        (shapes.SchedulerSection, values.SchedulerSettings),
-        (shapes.JobsSection, values.JobSettings),
-    ],
-)
-def test_defaults_of_shapes_are_those_of_values(shape: type, value: type) -> None:
-    empty, default = shape.model_validate({}), value()  # type: ignore[attr-defined]
-    for field in fields(value):
-        ours = getattr(empty, field.name)
-        assert (tuple(ours) if isinstance(ours, list) else ours) == getattr(default, field.name)
 
 
 def test_an_empty_query_section_is_the_default(loads: Loads) -> None:
