@@ -78,6 +78,7 @@ def test_models_of_other_files_are_known(write: Write, loads: Loads) -> None:
          ".sql: a worker has models or a statement; make two workers of it"),
         ("{name: w, type: sql, models: [{from: a}]}", ".type: the worker has models: write "),
         ("{name: w, type: magic, models: [{from: a}]}", ".type: 'magic' is not one of: load_bal"),
+        ("{name: w, type: [], models: [{from: a}]}", ".type: must be one of: load_balance, sql"),
         ("{name: w, sql: SELECT 1}", ".sql: a statement runs at the times of a 'cron', which is"),
         ("{name: w, sql: SELECT 1, cron: '* * * *'}", ".cron: '* * * *' is not a cron expression"),
         ("{name: w, sql: SELECT 1, cron: '61 * * * *'}",
