@@ -14,6 +14,7 @@ from caraway_assist.embeddings.hosted import HostedEmbedder, hosted
 from caraway_assist.embeddings.kept_answers import KeptAnswers, key_of
 from caraway_assist.embeddings.states import EmbedderState, EmbeddingTallies
 from caraway_assist.hosting.service import Hosting
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ModelError, NotFoundError
 from caraway_core.loading import registry
@@ -65,7 +66,9 @@ class Embeddings:
         )
         kept_bytes = wanted.max_size_bytes if wanted.enabled else 0
         self.recent = RecentVectors(kept_bytes, wanted.item_ttl_s)
-        self.answers = KeptAnswers(wanted) if caching is not None and wanted.enabled else None
+        keeps = caching is not None and wanted.enabled
+        limits = CacheSettings(wanted.max_size_bytes, wanted.item_ttl_s)
+        self.answers = KeptAnswers(limits) if keeps else None
         """Answers to requests, if the manifest wants them kept."""
         self._hosting = hosting
         self.states: Mapping[str, EmbedderState] = {}

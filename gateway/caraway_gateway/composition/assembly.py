@@ -1,6 +1,5 @@
 """Builds the parts of a process from its manifest, bottom-up; nothing here starts anything."""
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -18,6 +17,7 @@ from caraway_assist.workers.running import WorkerRuns
 from caraway_assist.workers.service import WorkerService
 from caraway_assist.workers.times import WorkerTurns
 from caraway_core import manifest as manifests
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.ids import TableName
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.process.data_directory import DataDirectory
@@ -44,7 +44,7 @@ from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
 from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
-from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.cache import ResultsCache
 from caraway_scheduler.queries.recording import StatementRecords
 from caraway_scheduler.queries.service import QueryService, StatementLimits
 from caraway_serving.tallies import ApiTallies
@@ -201,7 +201,7 @@ def _cache(settings: manifests.RuntimeSettings) -> ResultsCache | None:
     if not caching.enabled:
         return None
     wanted = CacheSettings(max_size_bytes=caching.max_size_bytes, ttl_s=caching.item_ttl_s)
-    return ResultsCache(wanted, time.monotonic)
+    return ResultsCache(wanted)
 
 
 def _catalog(

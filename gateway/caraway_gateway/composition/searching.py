@@ -1,7 +1,5 @@
 """Builds the search service over the parts of a scheduler."""
 
-import time
-
 from caraway_ai.protocols import ChatCompletion, ChatRequest
 from caraway_assist.embeddings.service import Embeddings
 from caraway_assist.models.service import Models
@@ -15,6 +13,7 @@ from caraway_assist.search.service import SearchService
 from caraway_assist.search.tables import TableRanker
 from caraway_assist.search.tallies import SearchTallies
 from caraway_assist.search.warm_up import SearchWarmUp
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.manifest.values.runtime import CachingSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.reranking import TextReranker
@@ -22,7 +21,6 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.dispatch.searches.searching import SearchDispatch
 from caraway_scheduler.history.tasks import TaskHistory
-from caraway_scheduler.queries.cache import CacheSettings
 from caraway_scheduler.queries.service import QueryService
 from caraway_serving import spans
 
@@ -82,4 +80,4 @@ def _cache(caching: CachingSettings) -> SearchResultsCache | None:
     if not wanted.enabled:
         return None
     settings = CacheSettings(max_size_bytes=wanted.max_size_bytes, ttl_s=wanted.item_ttl_s)
-    return SearchResultsCache(settings, time.monotonic)
+    return SearchResultsCache(settings)

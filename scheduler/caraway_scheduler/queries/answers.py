@@ -12,7 +12,7 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_engine.rows import plain
 from caraway_scheduler.queries.active import ActiveQuery
-from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
+from caraway_scheduler.queries.cache import CachedAnswer
 
 CacheStatus = Literal["HIT", "MISS", "BYPASS"]
 _END_WAIT_S = 0.025
@@ -48,17 +48,8 @@ class StatementAnswer:
 class CachedRows:
     """The rows of an answer from the results cache."""
 
-    def __init__(
-        self,
-        answer: CachedAnswer,
-        key: CacheKey,
-        cache: ResultsCache,
-        *,
-        takes_plain: bool = False,
-    ) -> None:
+    def __init__(self, answer: CachedAnswer, *, takes_plain: bool = False) -> None:
         self._answer = answer
-        self._key = key
-        self._cache = cache
         self._takes_plain = takes_plain
         self.schema = answer.schema
 
@@ -80,7 +71,7 @@ class CachedRows:
 
     def remember(self, form: str, body: bytes) -> None:
         """Cache the body of the answer in an output format."""
-        self._cache.remember_encoded(self._key, self._answer, form, body)
+        self._answer.remember_encoded(form, body)
 
     async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         for batch in self.batches:

@@ -262,13 +262,13 @@ class QueryService:
         cached = self.cache.get(key)
         if cached is None:
             return None
-        rows = CachedRows(cached, key, self.cache, takes_plain=request.takes_plain)
+        rows = CachedRows(cached, takes_plain=request.takes_plain)
         return self._hit(request, rows)
 
     def _is_cached(self, request: QueryRequest, key: CacheKey | None) -> bool:
         if self.cache is None or key is None or request.cache_control == "bypass":
             return False
-        return self.cache.has(key)
+        return key in self.cache
 
     def _statement(self, request: QueryRequest) -> tuple[Statement, CacheKey | None]:
         if self.is_stopping:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from caraway_assist.embeddings.kept_answers import KeptAnswers, key_of
-from caraway_core.manifest.values.runtime import EmbeddingsCacheSettings
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.protocols.embedding import EmbeddedTexts
 from caraway_plugins.embeddings import vectors
 from tests.kit.clocks import Clock
@@ -21,7 +21,7 @@ def answer(floats: int, tokens: int = 3) -> EmbeddedTexts:
 
 def test_answers_are_limited_in_bytes_and_age() -> None:
     clock = Clock()
-    kept = KeptAnswers(EmbeddingsCacheSettings(max_size_bytes=8_000, item_ttl_s=5), clock)
+    kept = KeptAnswers(CacheSettings(8_000, 5), clock)
     kept.put(b"large", answer(1000))
     assert len(kept) == 0
     for key in (b"%d" % number for number in range(20)):

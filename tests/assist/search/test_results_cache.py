@@ -2,8 +2,8 @@
 
 from caraway_assist.search.requests import SearchRequest
 from caraway_assist.search.results_cache import SearchResultsCache
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.ids import PUBLIC, CatalogVersion
-from caraway_scheduler.queries.cache import CacheSettings
 
 
 def test_results_from_before_a_clear_are_not_kept() -> None:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight
 
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
 from caraway_scheduler.catalog.states import DatasetState
-from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.cache import ResultsCache
 from tests.gateway.flight.serving import (
     KEYS,
     Serving,

@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 import pytest
 
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import PUBLIC, CatalogVersion, TableName, new_query_id
 from caraway_core.statements import Statement
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
-from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.cache import ResultsCache
 from tests.kit.stream_double import StreamDouble
 from tests.kit.turns import turn
 
@@ -137,7 +138,7 @@ async def test_cached_rows_have_the_types_that_their_reader_takes(
     assert all(batch.schema.types == [pa.string(), pa.int64()] for batch in passed)
     answer = cache.get(key)
     assert answer is not None
-    cached = CachedRows(answer, key, cache, takes_plain=takes_plain)
+    cached = CachedRows(answer, takes_plain=takes_plain)
     assert cached.schema == Plain.schema and cached.row_count == sum(sizes)
     found = [batch async for batch in cached]
     assert list(cached.batches) == found

@@ -1,8 +1,9 @@
 import pyarrow as pa
 
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.ids import PUBLIC, CatalogVersion, PrincipalId
 from caraway_core.statements import Statement
-from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.cache import ResultsCache
 
 ROWS = [pa.record_batch({"a": list(range(1000))})]
 SCHEMA = ROWS[0].schema

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.errors import (
     ExecutionError,
     OverloadedError,
@@ -22,7 +23,7 @@ from caraway_core.statements.questions import ParameterQuestion
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import StatementAnswer
-from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.cache import ResultsCache
 from caraway_scheduler.queries.recording import StatementRecords
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService, StatementLimits

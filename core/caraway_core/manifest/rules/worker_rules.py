@@ -34,9 +34,8 @@ def worker(document: Document) -> Iterator[Problem]:
         message = "the worker has nothing to do; give it 'models', or 'sql' with a 'cron'"
         yield document.problem((), message)
     type_: WorkerType = "load_balance" if has_models else "sql"
-    if has_models is not has_sql and content.get("type") in [
-        each for each in PARAMS if each != type_
-    ]:
+    others = [each for each in PARAMS if each != type_]
+    if has_models is not has_sql and content.get("type") in others:
         message = f"the worker has {'models' if has_models else 'a statement'}: write '{type_}'"
         yield document.problem(("type",), message)
     if has_sql and content.get("cron") is None:
