@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
-from caraway_core.errors import QueryError
 from caraway_core.loading import registry
 from caraway_core.protocols.remote import RemoteReader, RemoteRows
 from caraway_core.work import SourceQuery
-from caraway_engine.errors import failing
-from caraway_engine.remote import locally
+from caraway_engine.remote.locally import LocalCondition
+from caraway_engine.remote.opened import OpenedReads
+from caraway_engine.remote.scanning import RowScan
 
 _readers: dict[str, RemoteReader] = {}
 
@@ -69,6 +69,10 @@ class AnswerReading:
         self.begin()
         return self._first.pop() if self._first else next(self._batches, None)
 
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self.next()) is not None:
+            yield batch
+
     def close(self) -> None:
         """Cancel the statement if it is running."""
         with self._lock:
@@ -98,10 +102,10 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         columns: Sequence[str] | None = None,
         filter: Any = None,
         **_options: object,
-    ) -> Any:
+    ) -> RowScan:
         """Return a scan of the rows that pass the filter, with the requested columns."""
         names = tuple(self.schema.names if columns is None else columns)
-        return _Scan(self, names, locally.LocalCondition.of(filter))
+        return RowScan(self.schema, names, _Rows(self, LocalCondition.of(filter)), OpenedReads())
 
     def taken(self) -> AnswerReading:
         """Return a read that is not taken yet."""
@@ -113,24 +117,10 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class _Rows:
     dataset: AnswerDataset
-    columns: tuple[str, ...]
-    condition: locally.LocalCondition
+    left: LocalCondition
+    query: None = None
 
-    @property
-    def projected_schema(self) -> pa.Schema:
-        """The schema of the requested columns."""
-        return pa.schema([self.dataset.schema.field(name) for name in self.columns])
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. Errors are raised as marks, because the engine keeps only their text."""
-        reading = self.dataset.taken()
-        try:
-            while (batch := reading.next()) is not None:
-                for part in self.condition.parts(batch):
-                    yield part.select(list(self.columns))
-        except QueryError as exc:
-            raise failing.marked(exc) from exc
-        finally:
-            reading.close()
+    def begin(self, reads: OpenedReads) -> AnswerReading:
+        return self.dataset.taken()

@@ -1,27 +1,25 @@
 """Remote tables that the engine scans; what it pushes into a scan becomes SQL."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
-from caraway_core.errors import QueryError
+from caraway_core.protocols.remote import RemoteRows
 from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
 from caraway_core.work import SourceQuery
-from caraway_engine.errors import failing
-from caraway_engine.remote import answers, filters, opened, words
+from caraway_engine.remote import answers, filters, words
 from caraway_engine.remote.filters import FilterCall
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
+from caraway_engine.remote.scanning import RowDataset
 from caraway_engine.remote.words import NotPushableError, SqlWriter
 
 
 def build(table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> Table:
     """Return an engine table of all rows, or of some splits."""
-    return Table(RemoteDataset(table, splits))
+    return Table(RowDataset(_Source(table, splits)))
 
 
 def relation(table: RemoteTable) -> str:
@@ -41,79 +39,33 @@ def in_split(table: RemoteTable, split: RemoteSplit) -> str:
     return f"({condition})" if split.low is not None else f"({condition} OR {key} IS NULL)"
 
 
-class RemoteDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
-    """A pyarrow dataset without rows of its own; its fragments are statements."""
-
-    def __init__(self, table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> None:
-        super().__init__(table.schema.empty_table())
-        self._table = table
-        self._splits = splits
-
-    def scanner(
-        self, columns: Sequence[str] | None = None, filter: Any = None, **_options: object
-    ) -> "_Scan":
-        """Return a scan that the engine does not run: it takes the columns of a planned one."""
-        fragment = _Fragment(self._table, self._splits, OpenedReads())
-        scan = fragment.scanner(columns=columns, filter=filter)
-        opened.current().plan(scan.answer)
-        return scan
-
-    def get_fragments(self, filter: Any = None) -> Iterator["_Fragment"]:
-        """Return the only fragment. The engine passes the filter again with the scan."""
-        return iter([_Fragment(self._table, self._splits, opened.current())])
-
-
 @dataclass(frozen=True, slots=True)
-class _Fragment:
+class _Source:
     table: RemoteTable
     splits: Sequence[RemoteSplit]
-    opened: OpenedReads
 
-    def scanner(
-        self,
-        schema: pa.Schema | None = None,
-        columns: Sequence[str] | None = None,
-        filter: Any = None,
-        **_options: object,
-    ) -> "_Scan":
-        """Return a scan of the rows that pass the filter, with the requested columns."""
-        names = tuple(self.table.schema.names if columns is None else columns)
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def plan(self, columns: Sequence[str], condition: LocalCondition) -> "_Answer":
+        """Write the statement for the columns of the rows that meet a condition."""
         known = {each.name: each for each in self.table.columns}
-        condition = LocalCondition.of(filter)
         tests, left = _divided(condition.calls, known, words.of_reader(self.table.reader))
         if self.splits:
             parts = [in_split(self.table, each) for each in self.splits]
             tests.append(f"({' OR '.join(parts)})")
         condition = replace(condition, calls=left)
-        answer = _answer(self.table, names, condition, tests)
-        return _Scan(answer, names, condition, self.opened)
+        return _Answer(_query(self.table, columns, condition, tests), condition)
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
-    answer: SourceQuery
-    columns: tuple[str, ...]
-    condition: LocalCondition
-    opened: OpenedReads
+class _Answer:
+    query: SourceQuery
+    left: LocalCondition
 
-    @property
-    def projected_schema(self) -> pa.Schema:
-        """The schema of the requested columns."""
-        return pa.schema([self.answer.table.schema.field(name) for name in self.columns])
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. Errors are raised as marks, because the engine keeps only their text."""
-        rows = answers.read(self.answer)
-        if not self.opened.add(rows):
-            return
-        try:
-            for batch in rows:
-                for part in self.condition.parts(batch):
-                    yield part.select(list(self.columns))
-        except QueryError as exc:
-            raise failing.marked(exc) from exc
-        finally:
-            rows.close()
+    def begin(self, reads: OpenedReads) -> RemoteRows:
+        return answers.read(self.query)
 
 
 def _divided(
@@ -134,7 +86,7 @@ def _divided(
     return tests, left
 
 
-def _answer(
+def _query(
     table: RemoteTable, names: Sequence[str], condition: LocalCondition, tests: Sequence[str]
 ) -> SourceQuery:
     """Select the requested columns, and those that the remaining conditions need."""

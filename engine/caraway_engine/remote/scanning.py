@@ -1,6 +1,6 @@
 """Datasets of pyarrow without rows of their own: each scan reads the rows anew."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -98,7 +98,7 @@ class RowScan:
         """The schema of the requested columns."""
         return pa.schema([self.schema.field(name) for name in self.columns])
 
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
+    def to_batches(self) -> Generator[pa.RecordBatch]:
         """Yield the rows. Errors are raised as marks, because the engine keeps only their text."""
         rows = self.rows.begin(self.reads)
         if not self.reads.add(rows):
