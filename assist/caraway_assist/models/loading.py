@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from caraway_ai.local.sent_files import FileSender, SentFile
 from caraway_ai.protocols import ChatModel, HasResponses
@@ -49,35 +49,49 @@ def spec_of(model: Model, secrets: SecretResolver, cache_dir: Path) -> ModelSpec
         raise ModelError(f"model '{model.name}': {exc.message}", "auth") from exc
 
 
+class ModelOwner(Protocol):
+    """The models that one of them belongs to."""
+
+    @property
+    def is_closing(self) -> bool:
+        """True if the end of a model breaks off calls under way."""
+        ...
+
+    def meter(self, state: ModelState, limits: ModelLimits) -> CallMeter:
+        """Return what counts and limits the calls of a model."""
+        ...
+
+    def check_tools(self, state: ModelState) -> None:
+        """Check that the tools exist which a model names.
+
+        Raises:
+            ModelError: one does not.
+        """
+        ...
+
+
 class ModelKeeper:
     """Keeps one model of the manifest loaded."""
 
     def __init__(
         self,
         state: ModelState,
+        owner: ModelOwner,
         secrets: SecretResolver,
         cache_dir: Path,
-        meter_of: Callable[[ModelState, ModelLimits], CallMeter],
-        ends_now: Callable[[], bool],
-        check_tools: Callable[[ModelState], object],
         hosting: Hosting | None = None,
         sender: FileSender | None = None,
     ) -> None:
-        """Prepare to load a model. `ends_now` says whether the end breaks off calls under way.
+        """Without `hosting` there is no cluster, and local models run here.
 
-        `check_tools` raises a ModelError if the model names a tool that does not exist.
-
-        Without `hosting` there is no cluster, and local models run here. The sender puts files of
-        models where executors reach them.
+        The sender puts files of models where executors reach them.
         """
         self._hosting = hosting
         self._sender = sender
         self._state = state
         self._secrets = secrets
         self._cache_dir = cache_dir
-        self._meter_of = meter_of
-        self._ends_now = ends_now
-        self._check_tools = check_tools
+        self._owner = owner
         self._chat: ChatModel | None = None
 
     async def run(self) -> None:
@@ -99,7 +113,7 @@ class ModelKeeper:
         if self._chat is None:
             return
         loaded = self._state.loaded
-        if loaded is not None and not self._ends_now():
+        if loaded is not None and not self._owner.is_closing:
             # A reload replaced the model; calls under way finish.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_CALLS_S):
@@ -112,7 +126,7 @@ class ModelKeeper:
         try:
             loaded = state.loaded or await self._load()
             await loaded.chat.check()
-            self._check_tools(state)
+            self._owner.check_tools(state)
         except ModelError as exc:
             state.has_failed(exc)
             return again.failed()
@@ -135,7 +149,7 @@ class ModelKeeper:
         params = ModelParams(spec)
         limits = ModelLimits(spec.name, _limits(params))
         chat = self._chat = self._state.running = await self._built(spec)
-        meter = self._meter_of(self._state, limits)
+        meter = self._owner.meter(self._state, limits)
         native = chat.responses if isinstance(chat, HasResponses) else None
         loaded = LoadedModel(
             MeteredModel(chat, meter),

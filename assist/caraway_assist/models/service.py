@@ -62,7 +62,7 @@ class Models:
         self._history = history
         self._tasks: dict[str, Tasks] = {}
         self._retired = Tasks()
-        self._is_closing = False
+        self.is_closing = False
 
     async def apply(self, manifest: Manifest, secrets: SecretResolver) -> None:
         """Load the models of a manifest; those that did not change stay as they are."""
@@ -88,14 +88,16 @@ class Models:
         for name in gone:
             self._retired.spawn(self._tasks.pop(name).aclose(), "retired model", model=name)
         for state in new:
-            keeper = ModelKeeper(
-                state, secrets, self._cache_dir, self._meter, lambda: self._is_closing,
-                self._check_tools, self._hosting, self._sender,
-            )  # fmt: skip
+            keeper = ModelKeeper(state, self, secrets, self._cache_dir, self._hosting, self._sender)
             self._tasks[state.name] = Tasks()
             self._tasks[state.name].keep(keeper.run, "model", model=state.name)
 
-    def _check_tools(self, state: ModelState) -> None:
+    def check_tools(self, state: ModelState) -> None:
+        """Check that the tools exist which a model names.
+
+        Raises:
+            ModelError: one does not.
+        """
         self.tools_of(state, ModelCaller(spans.start(None)))
 
     async def wait_settled(self) -> None:
@@ -104,7 +106,7 @@ class Models:
             await state.settled.wait()
 
     async def aclose(self) -> None:
-        self._is_closing = True
+        self.is_closing = True
         for tasks in self._tasks.values():
             tasks.cancel()
         for tasks in self._tasks.values():
@@ -230,7 +232,8 @@ class Models:
             record.input = _text(given)
         return record
 
-    def _meter(self, state: ModelState, limits: ModelLimits) -> CallMeter:
+    def meter(self, state: ModelState, limits: ModelLimits) -> CallMeter:
+        """Return what counts and limits the calls of a model."""
         return CallMeter(state, limits, self.tallies, self._history)
 
 

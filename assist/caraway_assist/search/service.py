@@ -57,11 +57,10 @@ class SearchService:
         ranker: TableRanker,
         cache: SearchResultsCache | None,
         history: TaskHistory,
-        tallies: SearchTallies,
         warm_up: SearchWarmUp,
     ) -> None:
         self.cache = cache
-        self.tallies = tallies
+        self.tallies = SearchTallies()
         self.warm_up = warm_up
         self._queries = queries
         self._dispatch = dispatch

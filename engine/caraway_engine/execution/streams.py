@@ -37,6 +37,25 @@ class RowsAhead:
     is_whole: bool
 
 
+@dataclass(frozen=True, slots=True)
+class StartedPlan:
+    """A plan whose stream was started, and what is known of it.
+
+    If `is_waiting`, threads of the engine may block on a database or a model while the stream is
+    read. `holds` is kept as long as the stream. `start_again` starts one that uses less memory, and
+    `read` are the rows that were read of the stream already.
+    """
+
+    stream: Any
+    schema: pa.Schema
+    effect: Effect
+    is_product: bool = False
+    is_waiting: bool = False
+    holds: object = None
+    start_again: Callable[[], Any] | None = None
+    read: RowsAhead | None = None
+
+
 class _Translate(Protocol):
     def __call__(self, exc: BaseException, *, planning: bool = False) -> QueryError: ...
 
@@ -56,46 +75,38 @@ class EngineStream:
     """Pulls batches from the engine, which runs ahead of the reader only by its buffers.
 
     Waiting happens on the engine's own threads. Cancelling the wait, or closing, drops the engine's
-    stream. The work then stops at the operators' next yield. The object in `holds` is kept until
-    then.
+    stream. The work then stops at the operators' next yield.
     """
 
     def __init__(
         self,
-        stream: Any,
-        schema: pa.Schema,
-        effect: Effect,
-        is_product: bool,
+        started: StartedPlan,
         translate: _Translate,
-        holds: object = None,
-        start_again: Callable[[], Any] | None = None,
         *,
-        is_waiting: bool = False,
-        read: RowsAhead | None = None,
         on_whole: OnWhole | None = None,
         crowd: Crowd | None = None,
     ) -> None:
-        """Take a started stream, and the callable that starts one that uses less memory.
+        """`on_whole` is called once when the stream was read to its end.
 
-        If `is_waiting`, threads of the engine may block on a database or a model while the stream
-        is read. `read` are the rows that were read of it already. `on_whole` is called once when
-        the stream was read to its end. The stream counts in the `crowd` while a batch is computed.
+        The stream counts in the `crowd` while a batch is computed.
         """
-        self._stream: Any = stream
+        # Not `started` itself: what it holds has to go when the stream ends.
+        read = started.read
+        self._stream: Any = started.stream
         self._crowd = crowd if crowd is not None else Crowd(1)
-        self._start_again = start_again
+        self._start_again = started.start_again
         self._translate = translate
         # The reader of the stream may not know the statement, and errors are logged.
         self._ids = logs.query_id.get(), logs.trace_id.get()
-        self._holds = holds
-        self.schema = schema
-        self.is_product = is_product
-        self.is_waiting = is_waiting
-        if is_waiting:
+        self._holds = started.holds
+        self.schema = started.schema
+        self.is_product = started.is_product
+        self.is_waiting = started.is_waiting
+        if self.is_waiting:
             self._crowd.note_waiting(self)
         self.on_end: Callable[[bool], None] = lambda _is_whole: None
-        self.reads_only_catalog = effect.reads_only_catalog
-        self.written: TableName | None = effect.written
+        self.reads_only_catalog = started.effect.reads_only_catalog
+        self.written: TableName | None = started.effect.written
         self._read = deque(read.batches if read is not None else ())
         self._on_whole = on_whole
         self._batches = self._size_bytes = 0

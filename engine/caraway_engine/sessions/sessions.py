@@ -26,7 +26,7 @@ from caraway_engine.execution import profiling
 from caraway_engine.execution.contexts import Pools
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.execution.streams import EngineStream, OwnStream
+from caraway_engine.execution.streams import EngineStream, OwnStream, StartedPlan
 from caraway_engine.rows import plain
 from caraway_engine.rows.held import Chunks
 from caraway_engine.scans import presence
@@ -121,7 +121,7 @@ class Session:
         own = _own_work(task, inputs)
         if own is not None:
             effect = Effect(written=None, reads_only_catalog=False)
-            return EngineStream(own, task.schema, effect, False, self._translate)
+            return EngineStream(StartedPlan(own, task.schema, effect), self._translate)
         startable = self._tasks.startable(task, inputs)
         stream = self._begin(startable)
         if task.is_profiled and (executed := startable.executed) is not None:
@@ -221,20 +221,18 @@ class Session:
                 on_whole = self._statements.reruns.watch(plan, short.watch(made, stream))
         except BaseException as exc:
             raise self._translate(exc) from exc
-        # Pass the bound method: it keeps the session alive as long as the stream.
-        return EngineStream(
+        started = StartedPlan(
             stream,
             made.schema,
             plan.effect,
             plan.is_product,
-            self._translate,
+            made.is_waiting,
             plan.views,
             made.start_again,
-            is_waiting=made.is_waiting,
-            read=read,
-            on_whole=on_whole,
-            crowd=self.crowd,
+            read,
         )
+        # Pass the bound method: it keeps the session alive as long as the stream.
+        return EngineStream(started, self._translate, on_whole=on_whole, crowd=self.crowd)
 
     def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
         return self._registered.translate(exc, planning=planning)

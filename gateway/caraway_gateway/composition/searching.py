@@ -11,7 +11,6 @@ from caraway_assist.search.results_cache import SearchResultsCache
 from caraway_assist.search.searchable import SearchableTables
 from caraway_assist.search.service import SearchService
 from caraway_assist.search.tables import TableRanker
-from caraway_assist.search.tallies import SearchTallies
 from caraway_assist.search.warm_up import SearchWarmUp
 from caraway_core.concurrency.answer_cache import CacheSettings
 from caraway_core.manifest.values.runtime import CachingSettings
@@ -41,9 +40,7 @@ def service(
     of_statements.tables = TableSearches(tables, ranker)
     warm_up = SearchWarmUp(catalog, dispatch, tables, ranker)
     catalog.on_installed = warm_up.changed
-    return SearchService(
-        queries, dispatch, tables, ranker, _cache(caching), history, SearchTallies(), warm_up
-    )
+    return SearchService(queries, dispatch, tables, ranker, _cache(caching), history, warm_up)
 
 
 def rerankers() -> RerankerModels:

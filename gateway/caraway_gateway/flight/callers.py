@@ -97,7 +97,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
         self, known: Identities, handshake: "Handshake", in_force: InForce, tallies: ApiTallies
     ) -> None:
         self._known = known
-        self._handshake = handshake
+        self.handshake = handshake
         self._in_force = in_force
         self._tallies = tallies
 
@@ -106,7 +106,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
         is_handshake = info.method == flight.FlightMethod.HANDSHAKE
         if is_handshake and credential is None and self._known.are_asked_for:
             # The key may be in the payload, which only the handshake itself can read.
-            self._handshake.begin(None)
+            self.handshake.begin(None)
             return Caller(ANONYMOUS, headers)
         principal = self._known.identify(credential)
         if principal is None:
@@ -130,7 +130,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
 
     def _open(self, principal: Principal) -> dict[str, str]:
         session_id = self._known.sessions.open(principal)
-        self._handshake.begin(session_id)
+        self.handshake.begin(session_id)
         reply = {"x-session-id": session_id}
         if self._known.are_asked_for:
             reply["authorization"] = f"Bearer {session_id}"

@@ -63,7 +63,6 @@ class FlightEndpoint:
         services.quotas["flight_answers"] = self._waiting.quota
         services.quotas["flight_running_answers"] = self._waiting.live_quota
         known = Identities(services.keyring, sessions)
-        handshake = Handshake(known)
         scheme = "grpc+tls" if self._tls else "grpc+tcp"
         try:
             self._server = FlightServer(
@@ -72,8 +71,7 @@ class FlightEndpoint:
                 self._waiting,
                 self._parallel,
                 f"{scheme}://{self._address}",
-                CallGate(known, handshake, self._services.limits, self._services.tallies),
-                handshake,
+                CallGate(known, Handshake(known), services.limits, services.tallies),
                 self._tls,
             )
         except pa.ArrowException as exc:

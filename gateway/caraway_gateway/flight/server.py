@@ -40,12 +40,11 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         parallel: ParallelReads,
         location: str,
         gate: callers.CallGate,
-        handshake: callers.Handshake,
         tls: ServerTls | None,
     ) -> None:
         super().__init__(
             location,
-            auth_handler=handshake,
+            auth_handler=gate.handshake,
             tls_certificates=[(tls.certificate, tls.key)] if tls else None,
             verify_client=bool(tls and tls.client_ca),
             root_certificates=tls.client_ca if tls else None,

@@ -25,7 +25,14 @@ from caraway_scheduler.jobs.owners import JobOwner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
-from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRun, JobRunner, now
+from caraway_scheduler.jobs.runner import (
+    FULL_PATIENCE_S,
+    CatalogView,
+    JobResults,
+    JobRun,
+    JobRunner,
+    now,
+)
 from caraway_scheduler.jobs.scheduling import JobScheduler
 from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.jobs.shared import SharedJobs
@@ -131,9 +138,7 @@ async def open_jobs(
         dispatch,
         catalog,
         shared,
-        results,
-        place,
-        timedelta(seconds=retention_s),
+        JobResults(results, place, timedelta(seconds=retention_s)),
         on_written,
         pace.full_patience_s,
     )

@@ -97,6 +97,15 @@ class JobRun:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class JobResults:
+    """Where results of jobs are stored, and for how long they stay after their jobs have ended."""
+
+    store: ResultStore
+    place: ResultPlace
+    retention: timedelta
+
+
 class JobRunner:
     """Runs jobs that this process owns."""
 
@@ -105,9 +114,7 @@ class JobRunner:
         dispatch: Dispatch,
         catalog: CatalogView,
         shared: SharedJobs,
-        results: ResultStore,
-        place: ResultPlace,
-        retention: timedelta,
+        results: JobResults,
         on_written: Callable[[], None] = lambda: None,
         full_patience_s: float = FULL_PATIENCE_S,
     ) -> None:
@@ -116,8 +123,6 @@ class JobRunner:
         self._records = shared.records
         self._committer = shared.committer
         self._results = results
-        self._place = place
-        self._retention = retention
         self._kept_s = shared.kept_s
         self._on_written = on_written
         self._full_patience_s = full_patience_s
@@ -216,7 +221,7 @@ class JobRunner:
             parameters=request.parameters,
             may_write=not job.is_read_only,
             writable=frozenset() if job.is_read_only else writable,
-            store=StoreOrder(self._place, job.result_key, request.maximum_size),
+            store=StoreOrder(self._results.place, job.result_key, request.maximum_size),
             in_background=True,
             viewer=None if job.principal == PUBLIC else job.principal,
             sources=frozenset(),
@@ -240,14 +245,14 @@ class JobRunner:
         counting = set(in_order(chunks))
         firsts = {each.task: each.chunk for each in reversed(chunks) if each.chunk in counting}
         for chunk in firsts.values():
-            reading = self._results.read_chunk(job.result_key, chunk)
+            reading = self._results.store.read_chunk(job.result_key, chunk)
             try:
                 async for _ in reading:
                     break
             except ResultStoreError as exc:
                 raise ResultStoreError(
-                    f"results that an executor stored in {self._place.title} cannot be read by the "
-                    f"scheduler: {exc.message}; if they run on different hosts, set "
+                    f"results that an executor stored in {self._results.place.title} cannot be "
+                    f"read by the scheduler: {exc.message}; if they run on different hosts, set "
                     "runtime.scheduler.state_location to an object store or a shared folder"
                 ) from exc
 
@@ -257,7 +262,7 @@ class JobRunner:
             sum(chunk.size_bytes for chunk in manifest.chunks),
             len(manifest.chunks),
         )
-        job = states.succeeded(run.job, totals, now(), self._retention)
+        job = states.succeeded(run.job, totals, now(), self._results.retention)
         await self._write_manifest(job, manifest)
         return await self._commit(run, job)
 
@@ -292,7 +297,7 @@ class JobRunner:
     async def _discard(self, run: JobRun) -> None:
         """Delete the chunks of this epoch; the sweeper deletes what cannot be deleted now."""
         try:
-            await self._results.delete(run.job.result_key)
+            await self._results.store.delete(run.job.result_key)
         except CarawayError as exc:
             logger.warning(
                 "results are left to the sweeper",

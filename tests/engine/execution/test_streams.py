@@ -13,7 +13,7 @@ from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.ids import TableName
 from caraway_engine.execution import streams
-from caraway_engine.execution.streams import EngineStream, OwnStream
+from caraway_engine.execution.streams import EngineStream, OwnStream, StartedPlan
 from caraway_engine.statements.statements import Effect
 
 SHORT = Exception("Resources exhausted: Failed to allocate additional 1 MB")
@@ -52,9 +52,10 @@ def translate(exc: BaseException, *, planning: bool = False) -> QueryError:
 
 def made(stream: Any, start_again: Callable[[], Any] | None = None, **more: Any) -> EngineStream:
     effect = Effect(TableName("t"), False)
-    return EngineStream(
-        stream, pa.schema([]), effect, False, translate, "rows", start_again, **more
+    started = StartedPlan(
+        stream, pa.schema([]), effect, holds="rows", start_again=start_again, **more
     )
+    return EngineStream(started, translate)
 
 
 async def all_of(stream: EngineStream) -> list[int]:

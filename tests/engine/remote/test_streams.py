@@ -9,7 +9,7 @@ import pytest
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteColumn, RemoteTable
 from caraway_core.work import SourceQuery
-from caraway_engine.execution.streams import EngineStream
+from caraway_engine.execution.streams import EngineStream, StartedPlan
 from caraway_engine.remote import answers, streams
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.statements.statements import Effect
@@ -120,13 +120,8 @@ class _Waiting:
 
 async def test_garbage_collector_may_close_streams_at_any_place() -> None:
     """It ran inside of the pool's own lock, which closing by that pool waited for without end."""
-    stream = EngineStream(
-        streams.AnswerStream(answers.AnswerReading(SourceQuery(TABLE, "SELECT", SCHEMA)), SCHEMA),
-        SCHEMA,
-        Effect(None, reads_only_catalog=True),
-        False,
-        _raise,
-    )
+    rows = streams.AnswerStream(answers.AnswerReading(SourceQuery(TABLE, "SELECT", SCHEMA)), SCHEMA)
+    stream = EngineStream(StartedPlan(rows, SCHEMA, Effect(None, reads_only_catalog=True)), _raise)
     knot: list[object] = [stream]
     knot.append(knot)
     del stream, knot

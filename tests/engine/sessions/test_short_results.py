@@ -13,7 +13,7 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
 from caraway_core.tables import FileScan, FilesTable
-from caraway_engine.execution.streams import EngineStream
+from caraway_engine.execution.streams import EngineStream, StartedPlan
 from caraway_engine.scans import presence
 from caraway_engine.sessions import short_results
 from caraway_engine.sessions.plans import Startable
@@ -142,7 +142,8 @@ async def test_rows_that_became_many_are_all_passed_on(table: Path) -> None:
     note(1, 8, 0.001)
     stream, read = short.begin(made)
     assert read is not None and not read.is_whole and before.st_size != os.stat(table).st_size
-    whole = EngineStream(stream, made.schema, made.plan.effect, False, of._translate, read=read)
+    started = StartedPlan(stream, made.schema, made.plan.effect, read=read)
+    whole = EngineStream(started, of._translate)
     assert whole.traits.whole is None
     ids = [row["id"] async for batch in whole for row in batch.to_pylist()]
     assert ids == list(range(20_000))

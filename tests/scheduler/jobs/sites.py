@@ -12,7 +12,7 @@ from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.owners import JobOwner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.replica import Replica
-from caraway_scheduler.jobs.runner import JobRunner
+from caraway_scheduler.jobs.runner import JobResults, JobRunner
 from caraway_scheduler.jobs.scheduling import JobScheduler
 from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_scheduler.jobs.tallies import JobTallies
@@ -63,9 +63,7 @@ async def site(
         engine,
         lambda: (CatalogVersion(1), frozenset({TableName("notes")})),
         shared,
-        world.results,
-        ResultPlace("file", "/results"),
-        timedelta(seconds=RETENTION_S),
+        JobResults(world.results, ResultPlace("file", "/results"), timedelta(seconds=RETENTION_S)),
     )
     scheduler = JobScheduler(
         runner,

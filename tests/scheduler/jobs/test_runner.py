@@ -19,7 +19,7 @@ from caraway_scheduler.jobs import runner as running
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.model import Job, JobRequest, StoredJob
 from caraway_scheduler.jobs.replica import Replica
-from caraway_scheduler.jobs.runner import JobRun, JobRunner
+from caraway_scheduler.jobs.runner import JobResults, JobRun, JobRunner
 from caraway_scheduler.jobs.shared import SharedJobs
 from caraway_serving import spans
 from tests.scheduler.jobs import making
@@ -48,9 +48,7 @@ def runner(world: World, writable: frozenset[TableName] = TABLES) -> JobRunner:
         world.engine,  # type: ignore[arg-type] # a runner asks no more of dispatch
         lambda: (CatalogVersion(1), writable),
         SharedJobs(world.records, Replica(world.store), world.committer, KEPT_S),
-        world.results,
-        ResultPlace("file", "/results"),
-        timedelta(seconds=RETENTION_S),
+        JobResults(world.results, ResultPlace("file", "/results"), timedelta(seconds=RETENTION_S)),
     )
 
 
