@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
-class Loaded(Generic[T]):
+class Loaded(ABC, Generic[T]):
     """Something that is loaded by name, its state, and its last error.
 
     `was_ready` is True if it was ready once. What fails later does not take this process out of
@@ -34,9 +35,9 @@ class Loaded(Generic[T]):
     """Set after the first attempt to load it."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Its name in the manifest."""
-        raise NotImplementedError
 
     def callable(self) -> T:
         """Return the loaded object.

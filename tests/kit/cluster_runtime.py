@@ -60,13 +60,13 @@ async def clustered(
         dispatch,
         is_scheduler=True,
         tallies=dispatch.tallies,
-        report_failures=membership.report_failures,
+        report_failures=dispatch.report_failures,
         scheduler_id="here",
         state=store,
         is_shared=state is not None,
         hosting=(hosting := Hosting(fleet, membership, "here")),
     )
-    calling = asyncio.create_task(membership.run())
+    calling = asyncio.create_task(membership.run(dispatch))
     try:
         async with running(folder, manifest, backend=backend, before=before) as runtime:
             yield Clustered(runtime, fleet, membership, dispatch)

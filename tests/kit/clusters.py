@@ -78,7 +78,7 @@ async def in_process_cluster(
         policy,
         OwnFiles(folder / "cache"),
     )
-    calling = asyncio.ensure_future(membership.run())
+    calling = asyncio.ensure_future(membership.run(dispatch))
     try:
         assert not await dispatch.install(snapshot(tables))
         assert await membership.wait_ready(executors, 60)

@@ -75,11 +75,11 @@ async def join(
     return Backend(
         dispatch,
         is_scheduler=True,
-        keepers=(membership.run, dispatch.warmer.run, presence.run),
+        keepers=(partial(membership.run, dispatch), dispatch.warmer.run, presence.run),
         tallies=dispatch.tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,
-        report_failures=membership.report_failures,
+        report_failures=dispatch.report_failures,
         scheduler_id=scheduler_id,
         state=store,
         is_shared=options.state is not None,

@@ -20,7 +20,7 @@ from caraway_core.errors import (
     OutOfMemoryQueryError,
     PlanLostError,
 )
-from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
     ExecutorStatus,
@@ -57,13 +57,14 @@ from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.running import ATTEMPTS
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
-from caraway_scheduler.membership import Membership
+from caraway_scheduler.membership import Membership, RollListener
 
 logger = logging.getLogger(__name__)
 _MOVED_S = 2.0
+OnFailed = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 
-class ClusterDispatch:
+class ClusterDispatch(RollListener):
     """Chooses where each statement runs.
 
     Statements over the scheduler's own tables, or over no table, run in the scheduler. Statements
@@ -82,6 +83,7 @@ class ClusterDispatch:
         own_files: OwnFiles,
     ) -> None:
         self._on_ran: Callable[[FinishedTask], None] = lambda _ran: None
+        self._on_failed: OnFailed = lambda _version, _failures: None
         self._fleet = fleet
         self._membership = membership
         self._local = local
@@ -100,7 +102,6 @@ class ClusterDispatch:
         self._tasks = Tasks()
         self._asking = PlannerClient(local, membership, policy)
         self.quarantine = Quarantine(membership.ends)
-        membership.hooks.on_change = self.quarantine.look
         self._loader = Loader(fleet, membership, origin, policy)
         reports = WorkReports(
             self.tallies, lambda ran: self._on_ran(ran), membership.lost, self.quarantine.lost
@@ -111,12 +112,23 @@ class ClusterDispatch:
         self._lookups = LookupRunner(membership, self._whole)
         self._indexed = IndexedRunner(membership, self._whole, policy)
         self.warmer = Warmer(self._loader, self._indexed.building, membership, self._accelerated)
-        membership.hooks.prepare = self.warmer.prepare
-        membership.hooks.pinned = self._pinned
 
     def record_work(self, record: Callable[[FinishedTask], None]) -> None:
         """Call `record` for each piece of work that an executor completed."""
         self._on_ran = record
+
+    def report_failures(self, report: OnFailed) -> None:
+        """Call `report` with tables that failed on an executor after their catalog was served."""
+        self._on_failed = report
+
+    def executors_changed(self) -> None:
+        self.quarantine.look()
+
+    def tables_failed(self, version: CatalogVersion, failures: Mapping[TableName, str]) -> None:
+        self._on_failed(version, failures)
+
+    async def prepare(self, executor_id: ExecutorId) -> None:
+        await self.warmer.prepare(executor_id)
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         """Install the catalog on every executor, then plan over it.
@@ -133,7 +145,7 @@ class ClusterDispatch:
             self._origin,
             snapshot.tables,
             files,
-            self._pinned(),
+            self.pinned(),
             snapshot.embedding.specs,
         )
         failed.update(await self._membership.install(catalog, frozenset(failed)))
@@ -225,7 +237,7 @@ class ClusterDispatch:
             async with asyncio.timeout(_MOVED_S):
                 await self._published.wait()
 
-    def _pinned(self) -> Pinned | None:
+    def pinned(self) -> Pinned | None:
         """Return the catalog versions in use, and release all others in the local engine."""
         if self._snapshot is None:
             return None

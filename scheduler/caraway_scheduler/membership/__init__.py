@@ -6,5 +6,6 @@ state store. This package does not depend on queries or plans.
 
 from caraway_scheduler.membership.members import Member
 from caraway_scheduler.membership.membership import Membership
+from caraway_scheduler.membership.roll_call import RollListener
 
-__all__ = ["Member", "Membership"]
+__all__ = ["Member", "Membership", "RollListener"]

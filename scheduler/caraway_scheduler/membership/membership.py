@@ -17,7 +17,7 @@ from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.drains import Drains
 from caraway_scheduler.membership.members import Member
 from caraway_scheduler.membership.registrations import Registrations
-from caraway_scheduler.membership.roll_call import EVERY_S, OnFailed, RollCall, RollHooks
+from caraway_scheduler.membership.roll_call import EVERY_S, RollCall, RollListener
 
 logger = logging.getLogger(__name__)
 
@@ -39,23 +39,22 @@ class Membership:
         install_wait_s: float = INSTALL_WAIT_S,
     ) -> None:
         build = build or metadata.version("caraway")
-        self.hooks = RollHooks()
         # Cached because every statement calls `ready`; a roll is immutable, so identity suffices.
         self._ready: tuple[state.Roll | None, tuple[Member, ...]] = None, ()
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
-        self._call = RollCall(fleet, build, clock, self.hooks, every_s)
+        self._call = RollCall(fleet, build, clock, every_s)
         self._registrations = Registrations(store, scheduler_id, build, clock)
         self._drains = Drains(store, clock)
 
-    async def run(self) -> None:
+    async def run(self, listener: RollListener) -> None:
         """Send heartbeats and maintain the registrations until cancelled."""
         try:
             # First, so that a restarted scheduler gives no work to executors that should drain.
             await self._follow_wishes()
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._call.run())
+                tasks.create_task(self._call.run(listener))
                 tasks.create_task(self._keep_registered())
                 tasks.create_task(self._keep_following())
         finally:
@@ -65,10 +64,6 @@ class Membership:
         """Wait until an executor joins, leaves or changes its state."""
         await self._call.changed.wait()
         self._call.changed.clear()
-
-    def report_failures(self, report: OnFailed) -> None:
-        """Call `report` with tables that failed on an executor after their catalog was served."""
-        self.hooks.on_failed = report
 
     async def install(
         self, catalog: TableCatalog, known_failures: frozenset[TableName] = frozenset()

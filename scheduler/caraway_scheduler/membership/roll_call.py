@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutorLostError
@@ -26,28 +25,23 @@ _LIMITS_S: Mapping[Step, float] = {
     "probe": _PROBE_S + PREPARE_S + 5.0,
     "refuse": 5.0,
 }
-Prepare = Callable[[ExecutorId], Awaitable[None]]
-OnFailed = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 
-async def _prepare_nothing(_executor_id: ExecutorId) -> None:
-    """Do nothing: the default for `prepare`."""
+class RollListener:
+    """What a roll call tells and asks the one that gives work to executors; by default nothing."""
 
+    def executors_changed(self) -> None:
+        """An executor joined, left, or became able to work."""
 
-@dataclass(slots=True)
-class RollHooks:
-    """What a roll call asks of others; they set it before the first heartbeat.
+    def tables_failed(self, version: CatalogVersion, failures: Mapping[TableName, str]) -> None:
+        """Tables failed on an executor after their catalog was served."""
 
-    `on_change` is called when an executor joins, leaves, or becomes able to work, and `on_failed`
-    with tables that failed on an executor after their catalog was served. `prepare` prepares an
-    executor before it receives work, besides its catalog; it may take long. `pinned` returns the
-    catalogs that executors must keep.
-    """
+    async def prepare(self, executor_id: ExecutorId) -> None:
+        """Prepare an executor before it receives work, besides its catalog; may take long."""
 
-    on_change: Callable[[], None] = lambda: None
-    on_failed: OnFailed = lambda _version, _failures: None
-    prepare: Prepare = _prepare_nothing
-    pinned: Callable[[], Pinned | None] = lambda: None
+    def pinned(self) -> Pinned | None:
+        """Return the catalogs that executors must keep."""
+        return None
 
 
 class RollCall:
@@ -61,7 +55,6 @@ class RollCall:
         fleet: Fleet,
         build: str,
         clock: Callable[[], float],
-        hooks: RollHooks,
         every_s: float = EVERY_S,
     ) -> None:
         self.roll = Roll(build)
@@ -72,15 +65,16 @@ class RollCall:
         self.catalog: TableCatalog | None = None
         self._fleet = fleet
         self._clock = clock
-        self._hooks = hooks
+        self._listener = RollListener()
         self._every_s = every_s
         self._tasks: asyncio.TaskGroup | None = None
         self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
         self._is_deaf = False
         self._stood_still = False
 
-    async def run(self) -> None:
+    async def run(self, listener: RollListener) -> None:
         """Send heartbeats until cancelled."""
+        self._listener = listener
         async with asyncio.TaskGroup() as group:
             self._tasks = group
             try:
@@ -102,7 +96,7 @@ class RollCall:
             _log_changes(before, self.roll)
             self.changed.set()
             try:
-                self._hooks.on_change()
+                self._listener.executors_changed()
             except Exception:
                 # A defect in a listener must not end the heartbeats.
                 logger.exception("listener failed on a change of executors")
@@ -112,7 +106,7 @@ class RollCall:
             # The fleet has a limit of its own; this one protects against a fleet without.
             async with asyncio.timeout(2 * ANSWER_S):
                 origin = self.catalog.origin if self.catalog else ""
-                answers = await self._fleet.describe(origin, self._hooks.pinned())
+                answers = await self._fleet.describe(origin, self._listener.pinned())
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
@@ -141,7 +135,7 @@ class RollCall:
             case events.Forget(executor_id):
                 self._steps.pop(executor_id, None)
             case events.ReportFailedTables(version, failures):
-                self._hooks.on_failed(version, failures)
+                self._listener.tables_failed(version, failures)
 
     async def _take(self, take: Take) -> None:
         limit_s = _LIMITS_S[take.step]
@@ -198,7 +192,7 @@ class RollCall:
         began, extra = self._clock(), {"executor_id": executor_id}
         try:
             async with asyncio.timeout(PREPARE_S):
-                await self._hooks.prepare(executor_id)
+                await self._listener.prepare(executor_id)
         except TimeoutError:
             logger.warning(TOO_LATE, extra={**extra, "after_s": PREPARE_S})
         else:

@@ -15,7 +15,7 @@ from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_gateway.services import Services
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.membership import Membership, state
+from caraway_scheduler.membership import Membership, RollListener, state
 from tests.kit.clocks import Clock
 from tests.kit.fleets import FakeExecutor, FakeFleet
 from tests.kit.runtime import Running, running
@@ -44,7 +44,7 @@ async def cluster(
         fleet, store, "here", clock, build="1.0", every_s=0.005, install_wait_s=0.1
     )
     Cluster.membership = membership
-    calling = asyncio.create_task(membership.run())
+    calling = asyncio.create_task(membership.run(RollListener()))
 
     def altered(services: Services) -> Services:
         return replace(

@@ -16,7 +16,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import Description, TableCatalog
 from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.membership import Membership, registrations, state
+from caraway_scheduler.membership import Membership, RollListener, registrations, state
 from tests.kit.clocks import Clock
 from tests.kit.fleets import FakeExecutor, FakeFleet
 
@@ -30,6 +30,7 @@ class Cluster:
     membership: Membership
     store: SqliteStateStore
     clock: Clock
+    listener: RollListener
 
     @property
     def states(self) -> dict[str, str]:
@@ -58,8 +59,9 @@ async def cluster(folder: Path, *executor_ids: str, version: int = 1) -> AsyncIt
     membership = Membership(
         fleet, store, "here", clock, build="1.0", every_s=EVERY_S, install_wait_s=1.0
     )
-    running = asyncio.create_task(membership.run())
-    found = Cluster(fleet, membership, store, clock)
+    listener = RollListener()
+    running = asyncio.create_task(membership.run(listener))
+    found = Cluster(fleet, membership, store, clock, listener)
     try:
         if version:
             await found.until(lambda: len(found.states) == len(executor_ids))
@@ -238,28 +240,32 @@ async def test_failing_fleet_is_logged_once_and_called_again(
         assert len(warnings) == 1
 
 
-async def test_changes_are_reported(tmp_path: Path) -> None:
+async def test_changes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with cluster(tmp_path, "a") as running:
         told: list[dict[str, str]] = []
-        running.membership.hooks.on_change = lambda: told.append(running.states)
+        monkeypatch.setattr(
+            running.listener, "executors_changed", lambda: told.append(running.states)
+        )
         await running.rounds(5)
         assert told == [], "a heartbeat changes nothing"
         running.membership.lost(ExecutorId("a"), "x")
         assert told == [{"a": "lost"}]
 
 
-async def test_heartbeats_survive_a_failing_listener(tmp_path: Path) -> None:
+async def test_heartbeats_survive_a_failing_listener(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with cluster(tmp_path, "a") as running:
 
         def fail() -> None:
             raise RuntimeError("a defect")
 
-        running.membership.hooks.on_change = fail
+        monkeypatch.setattr(running.listener, "executors_changed", fail)
         running.fleet["a"].change(is_draining=True)
         await running.until(lambda: running.states["a"] == "draining")
         running.fleet["a"].restart()
         await running.until(lambda: running.states["a"] != "draining")
-        running.membership.hooks.on_change = lambda: None
+        monkeypatch.undo()
         assert await running.membership.wait_ready(1, WAIT_S)
 
 

@@ -9,7 +9,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_scheduler.membership import state
 from caraway_scheduler.membership.events import CatalogServed, CatalogWanted
-from caraway_scheduler.membership.roll_call import PREPARE_S, RollCall, RollHooks
+from caraway_scheduler.membership.roll_call import PREPARE_S, RollCall, RollListener
 from tests.kit.fleets import FakeFleet
 from tests.kit.interleaving import SteppedLoop, run
 
@@ -17,7 +17,7 @@ CATALOG = TableCatalog(CatalogVersion(1), "here", {})
 Failed = list[tuple[CatalogVersion, Mapping[TableName, str]]]
 
 
-class Site:
+class Site(RollListener):
     """A roll call over a fake fleet, on a loop whose time a test moves."""
 
     def __init__(
@@ -35,17 +35,15 @@ class Site:
             self.fleet,
             "1.0",
             loop.time,
-            self._hooks(prepare),
         )
-        self.task = asyncio.create_task(self.call.run())
-
-    def _hooks(self, prepare: Callable[[ExecutorId], Awaitable[None]] | None) -> RollHooks:
-        hooks = RollHooks(self._changed, lambda *failed: self.failed.append(failed))
         if prepare is not None:
-            hooks.prepare = prepare
-        return hooks
+            self.prepare = prepare  # type: ignore[method-assign, assignment]
+        self.task = asyncio.create_task(self.call.run(self))
 
-    def _changed(self) -> None:
+    def tables_failed(self, version: CatalogVersion, failures: Mapping[TableName, str]) -> None:
+        self.failed.append((version, failures))
+
+    def executors_changed(self) -> None:
         self.changes += 1
         if self.breaks:
             raise KeyError("a defect of a listener")

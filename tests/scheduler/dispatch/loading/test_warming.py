@@ -120,12 +120,14 @@ async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
             await asyncio.Event().wait()
 
         monkeypatch.setattr(roll_call, "PREPARE_S", 0.05)
-        cluster.membership.hooks.prepare = hang
+        monkeypatch.setattr(cluster.dispatch, "prepare", hang)
         await joined(cluster, ExecutorId("e4"), 4)
         assert roll_call.TOO_LATE in caplog.text
 
 
-async def test_the_only_executor_receives_work_before_its_rows_are_loaded(tmp_path: Path) -> None:
+async def test_the_only_executor_receives_work_before_its_rows_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = await stored(tmp_path / "chunks", ROWS, 9)
     async with in_process_cluster(tmp_path, {"t": spec}, executors=1) as cluster:
         never = asyncio.Event()
@@ -133,7 +135,7 @@ async def test_the_only_executor_receives_work_before_its_rows_are_loaded(tmp_pa
         async def hangs(_executor_id: ExecutorId) -> None:
             await never.wait()
 
-        cluster.membership.hooks.prepare = hangs
+        monkeypatch.setattr(cluster.dispatch, "prepare", hangs)
         await cluster.fleet.lose(ExecutorId("e1"))
         cluster.membership.lost(ExecutorId("e1"), "it is gone")
         await joined(cluster, ExecutorId("e1"), 1)
