@@ -1,17 +1,13 @@
-"""The work of a task: a fragment of a plan, a statement for a database, or a batch call.
+"""The work of a task: a fragment of a plan, or a statement for a database.
 
 All are frozen values that can be pickled: a scheduler plans them, and executors run them.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.tables import RemoteTable
-
-BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""Makes record batches of record batches; it may read all of them before it yields one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +31,4 @@ class SourceQuery:
     is_reducing: bool = False
 
 
-class BatchCall:
-    """A call of a function on all rows of a task's inputs. A frozen dataclass extends this.
-
-    It crosses to executors as a value, so it names what it needs instead of holding it: a model,
-    an index, the arguments of a search.
-    """
-
-    __slots__ = ()
-
-    def build(self) -> BatchFunction:
-        """Return the function. It is called once for each task, in a thread that may block.
-
-        Raises:
-            QueryError: the function cannot be made here.
-        """
-        raise NotImplementedError
-
-
-Work = SubstraitFragment | SourceQuery | BatchCall
+Work = SubstraitFragment | SourceQuery

@@ -34,7 +34,7 @@ class PlannedRows(Protocol):
         ...
 
 
-class RowSource(Protocol):
+class OutsideTable(Protocol):
     """A table whose rows are somewhere else."""
 
     @property
@@ -48,7 +48,7 @@ class RowSource(Protocol):
 class RowDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
     """A dataset that has one fragment, whose scans read a source."""
 
-    def __init__(self, source: RowSource) -> None:
+    def __init__(self, source: OutsideTable) -> None:
         super().__init__(source.schema.empty_table())
         self._source = source
 
@@ -68,7 +68,7 @@ class RowDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    source: RowSource
+    source: OutsideTable
     reads: OpenedReads
 
     def scanner(

@@ -1,12 +1,12 @@
 """Sessions: each makes one catalog snapshot readable by SQL. Built once, then read-only."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
 
-from caraway_core.errors import ExecutionError, QueryError
+from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.profiles import TaskProfile
@@ -20,7 +20,7 @@ from caraway_core.statements.questions import (
     WriteQuestion,
 )
 from caraway_core.statements.searches import StatementSearch
-from caraway_core.work import BatchCall, SourceQuery
+from caraway_core.work import SourceQuery
 from caraway_engine import stored
 from caraway_engine.execution import profiling
 from caraway_engine.execution.contexts import Pools
@@ -118,7 +118,7 @@ class Session:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned or started, or its schema is not the task's.
         """
-        own = _own_work(task, inputs)
+        own = _own_work(task)
         if own is not None:
             effect = Effect(written=None, reads_only_catalog=False)
             return EngineStream(StartedPlan(own, task.schema, effect), self._translate)
@@ -238,46 +238,18 @@ class Session:
         return self._registered.translate(exc, planning=planning)
 
 
-def _own_work(task: Task, inputs: Sequence[TaskTable]) -> OwnStream | None:
-    """Begin the work of a task that is no fragment: a statement for a database, or a batch call.
+def _own_work(task: Task) -> OwnStream | None:
+    """Begin the work of a task that is a statement for a database.
 
     Never blocks. Returns None if the engine has a part in the work.
 
     Raises:
         ExecutionError: the columns are not those that the task says.
     """
-    match task.work:
-        case SourceQuery() as query:
-            # Here: pyarrow's datasets are slow to import, and few tasks need them.
-            from caraway_engine.remote import streams
+    if not isinstance(task.work, SourceQuery):
+        return None
+    # Here: pyarrow's datasets are slow to import, and few tasks need them.
+    from caraway_engine.remote import streams
 
-            plain.check_same(query.schema, task.schema)
-            return streams.answered(query, task.schema)
-        case BatchCall() as call:
-            from caraway_engine.remote import calls
-
-            return calls.CallStream(partial(_rows, call, inputs, task.schema))
-    return None
-
-
-def _rows(
-    call: BatchCall, inputs: Sequence[TaskTable], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """Call the function on the rows of all inputs, one input after another."""
-    name = type(call).__name__
-    for batch in call.build()(_batches(inputs)):
-        if not isinstance(batch, pa.RecordBatch):
-            raise ExecutionError(f"batch call {name} gave something else than record batches")
-        if batch.schema.types != schema.types:
-            raise ExecutionError(
-                f"batch call {name} gave columns of the types "
-                f"({', '.join(map(str, batch.schema.types))}) where the plan says "
-                f"({', '.join(map(str, schema.types))})"
-            )
-        yield plain.restored(batch, schema)
-
-
-def _batches(inputs: Sequence[TaskTable]) -> Iterator[pa.RecordBatch]:
-    for each in inputs:
-        for table in each.tables:
-            yield from table.to_batches()
+    plain.check_same(task.work.schema, task.schema)
+    return streams.answered(task.work, task.schema)
