@@ -27,7 +27,9 @@ from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources.postgres import catalog
 from tests.conformance import documented
 from tests.kit import duckdb_files, remote, sqlite_files
+from tests.kit import mariadb as mariadb_tables
 from tests.kit.engine import rows, session
+from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
 
 MOMENT = datetime(2024, 2, 29, 12, 30, 15, 123456)
@@ -144,6 +146,20 @@ class Sqlite:
         return sqlite_files.request(self._file, "none")
 
 
+class Mysql:
+    """A table of MariaDB."""
+
+    def __init__(self, server: Mariadb) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        mariadb_tables.load(self._server, name, rows)
+        return mariadb_tables.request(self._server, name, mysql_pass="")
+
+    def absent(self) -> SourceRequest:
+        return mariadb_tables.request(self._server, "none")
+
+
 class ArrowFile:
     """A file for the source of docs/contributors/write-a-source.md."""
 
@@ -171,6 +187,8 @@ SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
     "sqlite": Sqlite,
     "arrow_file": ArrowFile,
 }
+KEPT = {"mysql": mariadb_tables.kept, "sqlite": sqlite_files.kept}
+"""The rows that remain of others, for databases without NaN."""
 STATEMENTS = [
     "SELECT * FROM t",
     "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
@@ -193,13 +211,15 @@ STATEMENTS = [
 ]
 
 
-@pytest.fixture(params=SOURCES)
+@pytest.fixture(params=[*SOURCES, "mysql"])
 def connector(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def kind(connector: str, tmp_path: Path, postgres: Server) -> Kind:
+def kind(connector: str, tmp_path: Path, postgres: Server, request: pytest.FixtureRequest) -> Kind:
+    if connector == "mysql":
+        return Mysql(request.getfixturevalue("mariadb"))
     return SOURCES[connector](tmp_path, postgres)
 
 
@@ -221,7 +241,7 @@ async def test_answers_are_those_over_the_rows(
     kind: Kind, source: Source, name: str, connector: str, sql: str
 ) -> None:
     over = session({"t": source.resolve(kind.write(ROWS, name))})
-    kept = sqlite_files.kept(ROWS) if connector == "sqlite" else ROWS
+    kept = KEPT[connector](ROWS) if connector in KEPT else ROWS
     expected = session({"t": MemoryTable(ROWS.schema, kept)})
     assert _sorted(await rows(over, sql)) == _sorted(await rows(expected, sql))
 

@@ -15,8 +15,10 @@ NAME = "h"
 _ROWS = 120
 _INTEGERS = (0, 1, -1, 2, 7, 7, 2**53 + 1, 2**63 - 1, -(2**63), -(2**63) + 1, 4_000_000_000)
 _SMALL = (0, 1, -1, 5, 2**15 - 1, -(2**15))
-_DOUBLES = (0.0, 0.5, -1.5, 0.1, 1e308, 5e-324, 2.0**53, float("inf"), float("-inf"))
-_ODD_DOUBLES = (-0.0, float("nan"))
+_DOUBLES = (0.0, 0.5, -1.5, 0.1, 1e308, 5e-324, 2.0**53)
+INFINITE = float("inf")
+ALL = (-0.0, float("nan"), INFINITE, -INFINITE)
+"""Doubles that not all databases have."""
 _PRICES = ("0.00", "0.01", "-0.01", "1.50", "9999999999999.99", "-9999999999999.99", "7.00")
 _HUGE = (
     "0", "0.0000000001", "-0.0000000001", "9999999999999999999999999999.9999999999",
@@ -44,16 +46,16 @@ COLUMNS = {
 """The columns and what they hold."""
 
 
-def build(folder: Path, *, has_odd_doubles: bool = True) -> Dataset:
-    """Write the table; a database may have no NaN and no -0.0."""
-    datasets.write(folder / NAME, rows(has_odd_doubles=has_odd_doubles), (0.4, 0.6))
+def build(folder: Path, odd_doubles: Sequence[float] = ALL) -> Dataset:
+    """Write the table, with those odd doubles that a database has."""
+    datasets.write(folder / NAME, rows(odd_doubles), (0.4, 0.6))
     return Dataset("hostile", folder)
 
 
-def rows(*, has_odd_doubles: bool = True) -> pa.Table:
+def rows(odd_doubles: Sequence[float]) -> pa.Table:
     """Return the rows, the same ones every time."""
     chance = random.Random(34)
-    doubles = (*_DOUBLES, *_ODD_DOUBLES) if has_odd_doubles else _DOUBLES
+    doubles = (*_DOUBLES, *odd_doubles)
 
     def chosen(values: Sequence[object], type_: pa.DataType) -> pa.Array:
         return pa.array([chance.choice((*values, None)) for _ in range(_ROWS)], type_)

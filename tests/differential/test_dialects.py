@@ -11,12 +11,14 @@ from tests.differential import (
     asking,
     duckdb_runner,
     hostile_table,
+    mariadb_runner,
     postgres_runner,
     runners,
     sqlite_runner,
 )
 from tests.differential.asking import Pair
 from tests.differential.comparing import ANY_ORDER, TOTAL, Outcome
+from tests.differential.hostile_table import ALL, INFINITE
 from tests.differential.pushed_statements import Pushed, statements
 from tests.differential.runners import Opening
 from tests.kit import generating
@@ -24,10 +26,12 @@ from tests.kit.remote import watched
 
 DIALECTS: dict[str, Opening] = {
     "duckdb": duckdb_runner.in_duckdb,
+    "mysql": mariadb_runner.in_mariadb,
     "postgres": postgres_runner.in_postgres,
     "sqlite": sqlite_runner.in_sqlite,
 }
-WITHOUT_ODD_DOUBLES = frozenset({"sqlite"})
+ODD_DOUBLES = {"mysql": (), "sqlite": (INFINITE, -INFINITE)}
+"""Not all databases have NaN, -0.0 and infinite numbers."""
 QUICK_EXAMPLES = 200
 LONG_EXAMPLES = 5_000
 LEAST_ANSWERED = 0.5
@@ -95,7 +99,7 @@ def asking_of(
 ) -> Iterator[Asking]:
     kind = request.param
     folder = tmp_path_factory.mktemp("dialects") / "hostile"
-    dataset = hostile_table.build(folder, has_odd_doubles=kind not in WITHOUT_ODD_DOUBLES)
+    dataset = hostile_table.build(folder, odd_doubles=ODD_DOUBLES.get(kind, ALL))
     with (
         asking.opened(runners.single_node, dataset) as reference,
         asking.opened(DIALECTS[kind], dataset) as runner,

@@ -293,8 +293,8 @@ def test_address_in_use_is_refused(tmp_path: Path, people: Path, flag: str) -> N
         pytest.param("datasts: []\n", "did you mean 'datasets'?", marks=pytest.mark.full),
         pytest.param("evals: [{name: e}]\n", "'evals' is not impl", marks=pytest.mark.full),
         pytest.param(
-            "datasets: [{from: 'mysql:t', name: t}]\n",
-            "connector 'mysql'",
+            "datasets: [{from: 'oracle:t', name: t}]\n",
+            "connector 'oracle'",
             marks=pytest.mark.full,
         ),
         ("runtime: {auth: {api-key: {keys: ['${secrets:NO_SUCH}']}}}\n", "NO_SUCH"),

@@ -44,13 +44,18 @@ class Dialect:
     """The spelling of a database, and the operations that it answers exactly as the engine does.
 
     Templates have `{}` where the content belongs. A literal of a kind without a template is not
-    sent, and neither is a cast. The casts are `int8` to `int64`, `decimal`, `double`, `text`,
-    `texts` (a list) and `shift` (the number of bits). `smallest` is the least integer.
+    sent, and neither is a cast. The casts are `int8` to `int64`, `decimal`, `double`, `float`
+    (a number that is sent as a double), `text`, `texts` (a list) and `shift` (the number of bits).
+    `smallest` is the least integer.
     """
 
     kinds: frozenset[Kind] = frozenset()
     """Kinds of values that `=`, `<`, `IN`, GROUP BY and ORDER BY treat as the engine does. Doubles
     are compared so that no row is missed, and compared again by the engine."""
+    prefiltered: frozenset[Kind] = frozenset()
+    """Those of `kinds` whose comparisons are sent so that no row is missed, and compared again by
+    the engine, as doubles are. They are not grouped and sorted; texts are tested for equality.
+    """
     exact: frozenset[Operation] = frozenset()
     literals: Mapping[str, str] = field(default_factory=dict)
     casts: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +68,8 @@ class Dialect:
     most_digits: int | None = None
     """The most digits of decimals that meet in one operation; None: any."""
     sends_decimals_as_text: bool = False
+    has_nulls_order: bool = True
+    """ORDER BY has NULLS FIRST and NULLS LAST; otherwise NULLs are sorted by a key of their own."""
     no_limit: str = ""
     """A limit that is none, where an offset needs a limit before it."""
 

@@ -56,7 +56,8 @@ class RemoteQuery:
         """Group the rows."""
         self.writer.need("group")
         if not self._is_open or not all(
-            each.kind not in ("", "double") and each.is_exact for each in keys
+            each.kind not in ("", "double") and each.is_exact and not each.is_prefiltered
+            for each in keys
         ):
             raise NotPushableError("a grouping")
         if not keys and not measures:

@@ -38,6 +38,7 @@ class Term:
     A condition that is not exact may also be true for rows that the engine rejects. `digits` are
     the digits before the decimal point of an integer or a decimal, and `scale` those after it. A
     double `is_finite` if it comes from such a number. A value that `is_text` is read as text.
+    One that `is_prefiltered` only takes part in conditions, which are not exact.
     """
 
     sql: str
@@ -47,6 +48,7 @@ class Term:
     scale: int = 0
     is_finite: bool = False
     is_text: bool = False
+    is_prefiltered: bool = False
 
 
 def kind_of(type_: pa.DataType) -> Kind:
@@ -126,10 +128,13 @@ class SqlWriter:
         sign = _COMPARISONS[name]
         if left.kind == "double":
             return self._compared_doubles(sign, left, right)
+        is_exact = not (left.is_prefiltered or right.is_prefiltered)
+        if not is_exact and (sign == "<>" or (left.kind == "text" and sign != "=")):
+            raise NotPushableError(name)
         self._fit(left, right)
         if left.kind == "text" and sign not in ("=", "<>"):
             left = Term(f"{left.sql}{self._dialect.collation}", "text", left.is_exact)
-        return Term(f"({left.sql} {sign} {right.sql})", "bool")
+        return Term(f"({left.sql} {sign} {right.sql})", "bool", is_exact)
 
     def both(self, name: str, left: Term, right: Term) -> Term:
         """Return AND or OR."""
@@ -154,6 +159,7 @@ class SqlWriter:
     def alike(self, value: Term, pattern: str) -> Term:
         """Return LIKE with a pattern without escapes."""
         self.need("like")
+        self._compare_exactly(value)
         if value.kind != "text" or not _PLAIN_PATTERN.fullmatch(pattern):
             raise NotPushableError("like")
         return Term(f"({value.sql} LIKE {self.literal(pattern).sql})", "bool")
@@ -167,7 +173,10 @@ class SqlWriter:
         ):
             raise NotPushableError("in")
         self._fit(value, *options)
-        return Term(f"({value.sql} IN ({', '.join(each.sql for each in options)}))", "bool")
+        is_exact = not any(each.is_prefiltered for each in (value, *options))
+        return Term(
+            f"({value.sql} IN ({', '.join(each.sql for each in options)}))", "bool", is_exact
+        )
 
     def computed(self, name: str, left: Term, right: Term) -> Term:
         """Return arithmetic on integers and decimals, which both sides compute exactly."""
@@ -210,11 +219,12 @@ class SqlWriter:
         self.need("sort")
         if term.kind in ("", "double"):
             raise NotPushableError("order by")
+        self._compare_exactly(term)
         collation = self._dialect.collation if term.kind == "text" else ""
-        return (
-            f"{term.sql}{collation} {'DESC' if descending else 'ASC'} "
-            f"NULLS {'FIRST' if nulls_first else 'LAST'}"
-        )
+        key = f"{term.sql}{collation} {'DESC' if descending else 'ASC'}"
+        if self._dialect.has_nulls_order:
+            return f"{key} NULLS {'FIRST' if nulls_first else 'LAST'}"
+        return f"{term.sql} IS NULL {'DESC' if nulls_first else 'ASC'}, {key}"
 
     def sent(self, term: Term, type_: pa.DataType) -> str:
         """Return a column of an answer, converted to a form that the driver has for its type."""
@@ -223,11 +233,15 @@ class SqlWriter:
             return self._cast("texts" if types.is_list(type_) else "text", term.sql)
         if types.is_integer(type_) and term.kind == "int":
             return self._cast(_integer(type_), term.sql)
+        if types.is_float32(type_) and "float" in self._dialect.casts:
+            return self._cast("float", term.sql)
         return term.sql
 
     def count(self, argument: Term | None, only: str, *, is_distinct: bool = False) -> Term:
         """Return count; without an argument, that of all rows."""
         self.need("count distinct" if is_distinct else "count")
+        if is_distinct and argument is not None:
+            self._compare_exactly(argument)
         what = f"{'DISTINCT ' if is_distinct else ''}{argument.sql}" if argument else "*"
         return self.of_type(f"count({what}){only}", pa.int64())
 
@@ -262,6 +276,7 @@ class SqlWriter:
     def extreme(self, name: str, argument: Term, only: str) -> Term:
         """Return min or max."""
         self.need("extreme")
+        self._compare_exactly(argument)
         if argument.kind in ("", "bool", "double"):
             raise NotPushableError(name)
         collation = self._dialect.collation if argument.kind == "text" else ""
@@ -280,7 +295,19 @@ class SqlWriter:
         kind = kind_of(type_) if found.is_comparable else ""
         digits, scale = _digits(type_)
         known = kind if kind in self._dialect.kinds else ""
-        return Term(sql, known, digits=digits, scale=scale, is_text=found.is_text)
+        is_prefiltered = known in self._dialect.prefiltered
+        return Term(
+            sql,
+            known,
+            digits=digits,
+            scale=scale,
+            is_text=found.is_text,
+            is_prefiltered=is_prefiltered,
+        )
+
+    def _compare_exactly(self, term: Term) -> None:
+        if term.is_prefiltered:
+            raise NotPushableError("values that compare otherwise")
 
     def _literal(self, name: str, content: str) -> str:
         if name not in self._dialect.literals:

@@ -21,8 +21,8 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "13: catalogs[0].from: no connector of catalogs 'iceberg'; known: duckdb, postgres",
         "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
         "catalog are read; a dataset can be `access: read_write`",
-        "15: datasets[0].from: no connector 'mysql'; known: abfss, "
-        "cdc, debezium, delta, duckdb, file, gs, http, https, memory, postgres, s3, sqlite",
+        "15: datasets[0].from: no connector 'oracle'; known: abfss, "
+        "cdc, debezium, delta, duckdb, file, gs, http, https, memory, mysql, postgres, s3, sqlite",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(

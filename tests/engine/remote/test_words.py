@@ -4,6 +4,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from caraway_core.loading.dialects import Dialect
 from caraway_core.tables import RemoteColumn
 from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 from caraway_plugins.sources.postgres.dialect import POSTGRES
@@ -146,3 +147,52 @@ def test_what_the_driver_has_no_form_for_is_sent_as_text() -> None:
     assert WRITER.sent(items, pa.list_(pa.string())) == '("a")::text[]'
     assert WRITER.sent(MONEY, pa.decimal128(15, 2)) == "(n)::text"
     assert WRITER.sent(TRUE, pa.bool_()) == "b"
+
+
+LOOSE = SqlWriter(
+    Dialect(
+        kinds=frozenset({"text", "date", "int"}),
+        prefiltered=frozenset({"text", "date"}),
+        exact=frozenset({"sort", "like", "extreme", "count", "count distinct"}),
+        literals={"text": "'{}'", "date": "DATE '{}'"},
+        casts={"float": "({} + 0e0)"},
+        has_nulls_order=False,
+    )
+)
+
+
+def loose(type_: pa.DataType) -> Term:
+    return LOOSE.column(RemoteColumn("x", type_, is_comparable=True))
+
+
+def test_what_is_prefiltered_is_compared_again() -> None:
+    name, day = loose(pa.string()), loose(pa.date32())
+    a, today = LOOSE.literal("a"), LOOSE.literal(datetime.date(2024, 2, 29))
+    for made in (
+        LOOSE.compared("equal", name, a),
+        LOOSE.among(name, [a]),
+        LOOSE.compared("gte", day, today),
+    ):
+        assert made.kind == "bool" and not made.is_exact
+    assert LOOSE.null_test(name, is_null=True).is_exact
+    for refused in (
+        lambda: LOOSE.compared("lt", name, a),
+        lambda: LOOSE.compared("not_equal", day, today),
+        lambda: LOOSE.alike(name, "a%"),
+        lambda: LOOSE.extreme("min", day, ""),
+        lambda: LOOSE.count(name, "", is_distinct=True),
+        lambda: LOOSE.ordered(day, descending=False, nulls_first=False),
+    ):
+        with pytest.raises(NotPushableError):
+            refused()
+
+
+def test_nulls_have_a_key_of_their_own_where_sorts_have_no_words_for_them() -> None:
+    number = loose(pa.int64())
+    assert LOOSE.ordered(number, descending=True, nulls_first=False) == '"x" IS NULL ASC, "x" DESC'
+    assert LOOSE.ordered(number, descending=False, nulls_first=True) == '"x" IS NULL DESC, "x" ASC'
+
+
+def test_floats_are_sent_as_doubles_where_their_text_is_short() -> None:
+    assert LOOSE.sent(loose(pa.float32()), pa.float32()) == '("x" + 0e0)'
+    assert LOOSE.sent(loose(pa.float64()), pa.float64()) == '"x"'

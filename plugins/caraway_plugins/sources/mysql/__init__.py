@@ -1,0 +1,1 @@
+"""Tables of MySQL and MariaDB that are queried by the server: their definition and their rows."""

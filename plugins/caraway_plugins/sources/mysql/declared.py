@@ -1,0 +1,56 @@
+"""The declarations of MySQL and MariaDB, with their dialect; imports nothing of the client."""
+
+from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.dialects import Dialect
+
+_NARROWED = "CASE WHEN {{0}} BETWEEN {} AND {} OR {{0}} IS NULL THEN {{0}} ELSE {} END"
+_TOO_LARGE = "9223372036854775807 + ({0} IS NOT NULL)"
+
+
+def _narrowed(bits: int) -> str:
+    return _NARROWED.format(-(1 << bits - 1), (1 << bits - 1) - 1, _TOO_LARGE)
+
+
+DIALECT = Dialect(
+    kinds=frozenset({"bool", "int", "decimal", "double", "text", "date", "timestamp"}),
+    prefiltered=frozenset({"text", "date", "timestamp"}),
+    exact=frozenset(
+        {
+            "cast int", "group", "sort", "limit", "offset", "count", "count distinct", "extreme",
+            "sum int", "sum decimal",
+        }
+    ),
+    literals={
+        "true": "TRUE",
+        "false": "FALSE",
+        "int": "CAST({} AS SIGNED)",
+        "smallest": "CAST('-9223372036854775808' AS SIGNED)",
+        "decimal": "{}",
+        "double": "CAST('{}' AS DOUBLE)",
+        "text": "'{}'",
+        "date": "DATE '{}'",
+        "timestamp": "TIMESTAMP '{}'",
+    },
+    casts={
+        "int8": _narrowed(8),
+        "int16": _narrowed(16),
+        "int32": _narrowed(32),
+        "int64": "{}",
+        "text": "{}",
+        "float": "({} + 0e0)",
+    },
+    quote="`",
+    no_limit="LIMIT 18446744073709551615",
+    has_nulls_order=False,
+)  # fmt: skip
+"""Texts are compared as their collations do, and dates may be zero, so that what is equal to the
+engine is found, and compared again by it."""
+
+MYSQL = Connector(
+    "caraway_plugins.sources.mysql.source:MysqlSource",
+    frozenset(
+        "mysql_connection_string mysql_host mysql_tcp_port mysql_db mysql_user mysql_pass "
+        "mysql_sslmode mysql_sslrootcert".split()
+    ),
+)
+MYSQL_READER = DatabaseReader("caraway_plugins.sources.mysql.reader:MysqlReader", dialect=DIALECT)

@@ -1,0 +1,152 @@
+"""Datasets that are tables or views of MySQL or MariaDB: `from: mysql:TABLE`."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
+from caraway_core.tables import RemoteColumn, RemoteTable
+from caraway_plugins.sources import database_files
+from caraway_plugins.sources.mysql import declared
+
+_COLUMNS = """
+SELECT column_name, data_type, column_type, character_set_name, numeric_precision, numeric_scale
+FROM information_schema.columns WHERE table_schema = %s AND table_name = %s
+ORDER BY ordinal_position
+"""
+_SIZE = """
+SELECT table_rows, data_length FROM information_schema.tables
+WHERE table_schema = %s AND table_name = %s
+"""
+_WHOLE = {"tinyint": 8, "smallint": 16, "mediumint": 32, "int": 32, "bigint": 64}
+_TYPES = {
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "year": pa.int16(),
+    "bit": pa.binary(),
+    "binary": pa.binary(),
+    "varbinary": pa.binary(),
+}
+_COMPARABLE_TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_UNICODE = frozenset({"utf8mb4", "utf8mb3", "utf8"})
+_MOST_DIGITS = 38
+_AUTH = (1044, 1045, 1698)
+_NO_DATABASE = 1049
+
+
+class MysqlSource:
+    """A table or view that the server answers statements about."""
+
+    declaration = declared.MYSQL
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
+
+    def resolve(self, request: SourceRequest) -> RemoteTable:
+        login, relation, columns, sizes = _look(request)
+        known = {each.name: each for each in columns}
+        found = tuple(_as_declared(*each) for each in database_files.chosen(request, known))
+        rows, size = sizes[0] if sizes else (None, None)
+        return RemoteTable(
+            pa.schema([pa.field(each.name, each.type) for each in found]),
+            "mysql",
+            relation,
+            found,
+            login,
+            int(size or 0),
+            row_count=None if rows is None else int(rows),
+        )
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        _login, _relation, columns, _sizes = _look(request)
+        parts = [(each.name, str(each.type), each.is_comparable) for each in columns]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _look(
+    request: SourceRequest,
+) -> tuple[dict[str, str], tuple[str, str], list[RemoteColumn], Sequence[tuple[Any, ...]]]:
+    if find_spec("pymysql") is None:
+        raise DatasetError(
+            "unsupported",
+            f"dataset '{request.name}': reading MySQL tables needs the package 'pymysql', which is "
+            "not installed; install it with: pip install 'caraway[mysql]'",
+        )
+    import pymysql
+
+    from caraway_plugins.sources.mysql import connecting
+
+    login = connecting.login(request)
+    schema, table = database_files.relation(request)
+    relation = (login["db"] if schema == "main" else schema, table)
+    try:
+        connection = connecting.connect(login)
+        try:
+            rows = connecting.run(connection, _COLUMNS, *relation)
+            sizes = connecting.run(connection, _SIZE, *relation)
+        finally:
+            connecting.drop(connection)
+    except (pymysql.MySQLError, OSError) as exc:
+        raise _not_read(request, exc) from exc
+    if not rows:
+        raise DatasetError(
+            "not_found",
+            f"dataset '{request.name}': the server has no table '{'.'.join(relation)}' that the "
+            "user may read",
+        )
+    return login, relation, [_column(*row) for row in rows], sizes
+
+
+def _not_read(request: SourceRequest, exc: Exception) -> DatasetError:
+    code = exc.args[0] if exc.args else None
+    if code in _AUTH:
+        return DatasetError("auth", f"dataset '{request.name}': MySQL refuses the login")
+    if code == _NO_DATABASE:
+        return DatasetError(
+            "not_found", f"dataset '{request.name}': the server has no database of this name"
+        )
+    return DatasetError(
+        "unavailable",
+        f"dataset '{request.name}': MySQL cannot be reached; check params.mysql_host, "
+        "params.mysql_tcp_port and params.mysql_sslmode",
+    )
+
+
+def _column(
+    name: str, kind: str, written: str, charset: str | None, digits: Any, scale: Any
+) -> RemoteColumn:
+    written = written.lower()
+    if re.match(r"tinyint\(1\)(?! unsigned)", written):
+        return RemoteColumn(name, pa.bool_())
+    if kind in _WHOLE:
+        return _whole_number(name, _WHOLE[kind], "unsigned" in written)
+    if kind == "decimal":
+        if int(digits) > _MOST_DIGITS:
+            return RemoteColumn(name, pa.string())
+        return RemoteColumn(name, pa.decimal128(int(digits), int(scale)), is_comparable=True)
+    if "blob" in kind:
+        return RemoteColumn(name, pa.binary())
+    if (type_ := _TYPES.get(kind)) is not None:
+        is_comparable = kind in ("float", "double", "date", "datetime")
+        return RemoteColumn(name, type_, is_comparable)
+    if kind in _COMPARABLE_TEXTS:
+        return RemoteColumn(name, pa.string(), is_comparable=charset in _UNICODE)
+    return RemoteColumn(name, pa.string())
+
+
+def _whole_number(name: str, bits: int, is_unsigned: bool) -> RemoteColumn:
+    unsigned = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
+    signed = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+    return RemoteColumn(name, (unsigned if is_unsigned else signed)[bits], is_comparable=True)
+
+
+def _as_declared(column: RemoteColumn, type_: pa.DataType | None) -> RemoteColumn:
+    if type_ is None or type_ == column.type:
+        return column
+    return RemoteColumn(column.name, type_, False)
