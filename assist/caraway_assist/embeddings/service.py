@@ -19,7 +19,7 @@ from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, ModelError, NotFoundError
 from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredEmbedder, Manifest, SecretResolver
-from caraway_core.manifest.values.runtime import EmbeddingsCacheSettings
+from caraway_core.manifest.values.caching import EmbeddingsCacheSettings
 from caraway_core.protocols.embedding import (
     CatalogEmbedding,
     EmbeddedTexts,

@@ -13,7 +13,7 @@ from caraway_assist.search.service import SearchService
 from caraway_assist.search.tables import TableRanker
 from caraway_assist.search.warm_up import SearchWarmUp
 from caraway_core.concurrency.answer_cache import CacheSettings
-from caraway_core.manifest.values.runtime import CachingSettings
+from caraway_core.manifest.values.caching import CachingSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.reranking import TextReranker
 from caraway_scheduler.catalog.catalog import Catalog

@@ -24,7 +24,7 @@ from caraway_core.manifest.sections import (
     unwritten,
     written,
 )
-from caraway_core.manifest.values import runtime
+from caraway_core.manifest.values import caching, runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ def test_values_of_sections_can_be_sent() -> None:
 
 def test_empty_sections_are_the_defaults() -> None:
     """A default that the check refuses, or would read otherwise, shows here."""
-    for section in vars(runtime).values():
+    for section in {**vars(caching), **vars(runtime)}.values():
         if not (isinstance(section, type) and issubclass(section, Section)) or section is Section:
             continue
         checked = checking.check(section, document.parse("{}", Path("/bikes/caraway.yaml")))
         default = section()
-        if section is runtime.OldResultsCache:
-            default = runtime.SqlResultsCacheSettings()
+        if section is caching.OldResultsCache:
+            default = caching.SqlResultsCacheSettings()
         assert checked.shape == default, fields(section)
 
 

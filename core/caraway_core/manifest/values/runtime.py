@@ -30,14 +30,10 @@ from caraway_core.manifest.sections import (
     unwritten,
 )
 from caraway_core.manifest.texts.git_urls import DEFAULT_GIT_URL, checked_git_url
+from caraway_core.manifest.values.caching import MIB, CachingSettings, OldResultsCache
 
-MIB = 1024 * 1024
 ReadyState = Literal["on_load", "on_registration"]
 Consistency = Literal["strong", "eventual"]
-EvictionPolicy = Literal["lru", "tiny_lfu"]
-HashingAlgorithm = Literal[
-    "xxh3", "xxh32", "xxh64", "xxh128", "ahash", "siphash", "blake3", "sha256"
-]
 
 
 def checked_endpoint(text: str) -> str:
@@ -146,76 +142,6 @@ class TaskHistorySettings(Section):
     min_plan_duration_s: Duration = key("min_plan_duration", default=0.0)
     retention_period_s: PositiveDuration = key("retention_period", default=8 * 3600.0)
     retention_check_interval_s: PositiveDuration = key("retention_check_interval", default=900.0)
-
-
-@dataclass(frozen=True, slots=True)
-class SqlResultsCacheSettings(Section):
-    """The cache of SQL results; a stale time above 0 serves expired results for that long."""
-
-    enabled: bool = True
-    max_size_bytes: Size = key("max_size", default=128 * MIB)
-    item_ttl_s: Duration = key("item_ttl", default=1.0)
-    eviction_policy: EvictionPolicy = "lru"
-    hashing_algorithm: HashingAlgorithm = "xxh3"
-    cache_key_type: Literal["plan", "sql"] = "plan"
-    encoding: Literal["none", "zstd"] = "none"
-    stale_while_revalidate_ttl_s: Duration = key("stale_while_revalidate_ttl", default=0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class OldResultsCache(Section):
-    """The cache of SQL results under its old name, `results_cache`."""
-
-    enabled: bool = True
-    max_size_bytes: Size = key("cache_max_size", default=128 * MIB)
-    item_ttl_s: Duration = key("item_ttl", default=1.0)
-    eviction_policy: EvictionPolicy = "lru"
-    hashing_algorithm: HashingAlgorithm = "xxh3"
-    cache_key_type: Literal["plan", "sql"] = "plan"
-
-    @classmethod
-    def from_keys(cls, keys: dict[str, Any], folder: Path) -> SqlResultsCacheSettings:
-        """Return the settings under the new name."""
-        return SqlResultsCacheSettings(**keys)
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResultsCacheSettings(Section):
-    """The cache of the results of searches."""
-
-    KEYS: ClassVar[Mapping[str, Any]] = {
-        "eviction_policy": EvictionPolicy,
-        "hashing_algorithm": HashingAlgorithm,
-    }
-
-    enabled: bool = True
-    max_size_bytes: Size = key("max_size", default=128 * MIB)
-    item_ttl_s: Duration = key("item_ttl", default=1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingsCacheSettings(Section):
-    """The cache of vectors in the process of a scheduler; None keeps them until room is needed.
-
-    Only a manifest with this section has answers of `POST /v1/embeddings` kept, too.
-    """
-
-    enabled: bool = True
-    max_size_bytes: Size = key("max_size", default=64 * MIB)
-    item_ttl_s: Duration | None = key("item_ttl", default=None)
-    eviction_policy: EvictionPolicy = "lru"
-    hashing_algorithm: HashingAlgorithm = "xxh3"
-    max_stored_size_bytes: Size = key("max_stored_size", default=4096 * MIB)
-    """Of the vectors of datasets in the result store; 0 stores none."""
-
-
-@dataclass(frozen=True, slots=True)
-class CachingSettings(Section):
-    """The caches of this build."""
-
-    sql_results: SqlResultsCacheSettings = SqlResultsCacheSettings()
-    search_results: SearchResultsCacheSettings = SearchResultsCacheSettings()
-    embeddings: EmbeddingsCacheSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +349,7 @@ class RuntimeSettings(Section):
     cors: CorsSettings = CorsSettings()
     console: ConsoleSettings = ConsoleSettings()
     task_history: TaskHistorySettings = TaskHistorySettings()
-    caching: CachingSettings = CachingSettings()
+    caching: CachingSettings = field(default_factory=CachingSettings)
     results_cache: OldResultsCache | None = None
     """Always None in a value: `caching.sql_results` has what it says."""
     query: QuerySettings = QuerySettings()

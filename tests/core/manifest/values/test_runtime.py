@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.manifest import RuntimeSettings, split_key
+from caraway_core.manifest.values import caching
 from caraway_core.manifest.values import runtime as values
 from tests.core.manifest.conftest import Loads, Refuses
 
@@ -74,8 +75,8 @@ runtime:
         task_history=values.TaskHistorySettings(
             False, "truncated", "explain analyze", 0.01, 1.0, 86400.0, 60.0
         ),
-        caching=values.CachingSettings(
-            values.SqlResultsCacheSettings(
+        caching=caching.CachingSettings(
+            caching.SqlResultsCacheSettings(
                 False, 10**9, 120.0, "tiny_lfu", "ahash", "sql", "zstd", 5.0
             )
         ),
