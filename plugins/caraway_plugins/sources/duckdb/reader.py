@@ -1,4 +1,4 @@
-"""Runs statements over DuckDB files, each with a connection of its own."""
+"""Runs statements over DuckDB files, each of which is attached only while it is read."""
 
 import threading
 from collections.abc import Iterator
@@ -11,15 +11,10 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources.duckdb import attached
+from caraway_plugins.sources.duckdb.attached import AttachedFile
+from caraway_plugins.sources.duckdb.settings import SETTINGS
 
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
-    "threads": "2",
-    "memory_limit": "1GB",
-    "enable_external_access": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-}
-"""The same for all connections of a process, as DuckDB wants. A view reads no other file."""
 _BATCH_ROWS = 64 * 1024
 _STOP_AGAIN_S = 0.1
 
@@ -30,7 +25,9 @@ def connect(path: str) -> duckdb.DuckDBPyConnection:
     Raises:
         duckdb.Error: it cannot be opened.
     """
-    connection = duckdb.connect(path, read_only=True, config=_SETTINGS)
+    connection = duckdb.connect(
+        path, read_only=True, config={**SETTINGS, "enable_external_access": "false"}
+    )
     connection.execute("SET TimeZone = 'UTC'")
     return connection
 
@@ -48,6 +45,7 @@ class DuckdbRows:
 
     def __init__(self, table: RemoteTable, sql: str, schema: pa.Schema) -> None:
         self._table, self._sql, self._schema = table, sql, schema
+        self._file: AttachedFile | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._batches: Any = None
         self._reading = threading.Lock()
@@ -75,7 +73,8 @@ class DuckdbRows:
                 return None
             try:
                 if self._batches is None:
-                    self._connection = connect(self._table.login["path"])
+                    self._file = attached.taken(self._table.login["path"])
+                    self._connection = self._file.cursor()
                     self._connection.execute(self._sql)
                     self._batches = self._connection.to_arrow_reader(_BATCH_ROWS)
                 return self._batches.read_next_batch()
@@ -89,10 +88,9 @@ class DuckdbRows:
     def _end(self) -> None:
         self._is_closed = True
         self._batches = None
-        if self._connection is not None:
-            with suppress(duckdb.Error):
-                self._connection.close()
-        self._connection = None
+        if self._file is not None:
+            self._file.leave(self._connection)
+        self._file = self._connection = None
 
 
 def _typed(table: RemoteTable, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

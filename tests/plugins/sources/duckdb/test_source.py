@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import DatasetError, QueryError
+from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb import source as module
 from caraway_plugins.sources.duckdb.reader import DuckdbReader
 from caraway_plugins.sources.duckdb.source import DuckdbSource
@@ -207,3 +208,35 @@ async def test_a_constant_beside_a_filter_that_stays_above_is_no_error(
     run(file, "CREATE TABLE emp AS SELECT 1 AS id, 1.5::DOUBLE AS bonus")
     over = session({"emp": resolved(file, "emp")})
     assert await rows(over, f"SELECT id FROM emp WHERE {where}") == []
+
+
+async def test_two_statements_share_a_file_that_others_write_after_the_last(file: Path) -> None:
+    table = resolved(file, "t")
+    schema = pa.schema([("id", pa.int32())])
+    first, second = (
+        DuckdbReader().read(table, 'SELECT "id" FROM "main"."t"', schema) for _ in "ab"
+    )
+    assert next(iter(first)).num_rows == next(iter(second)).num_rows == 3
+    first.close()
+    with pytest.raises(duckdb.Error):
+        run(file, "INSERT INTO t VALUES (4, 'd')")
+    second.close()
+    run(file, "INSERT INTO t VALUES (4, 'd')")
+    third = DuckdbReader().read(table, 'SELECT "id" FROM "main"."t"', schema)
+    assert sum(each.num_rows for each in third) == 4
+
+
+@pytest.mark.parametrize("name", ["memory.duckdb", 'it\'s "odd".db', "a.b.duckdb"])
+async def test_a_file_has_any_name(file: Path, name: str) -> None:
+    moved = file.rename(file.with_name(name))
+    over = session({"t": resolved(moved, "t")})
+    assert len(await rows(over, "SELECT * FROM t WHERE id > 1")) == 2
+
+
+async def test_many_files_are_read_and_few_are_kept(tmp_path: Path) -> None:
+    for number in range(20):
+        file = tmp_path / f"{number}.duckdb"
+        run(file, f"CREATE TABLE t AS SELECT {number} AS n")
+        over = session({"t": resolved(file, "t")})
+        assert await rows(over, "SELECT n FROM t") == [{"n": number}]
+    assert len(attached._kept) <= 16
