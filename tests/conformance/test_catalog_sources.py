@@ -11,7 +11,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import CatalogConnector
 from caraway_core.protocols.catalog_sources import CatalogRequest, CatalogSource, ListedTable
-from tests.kit import duckdb_files
+from tests.kit import duckdb_files, sqlite_files
 from tests.kit.engine import rows, session
 from tests.kit.postgres import Server
 
@@ -20,6 +20,8 @@ SCHEMA = "of catalogs"
 
 class CatalogKind(Protocol):
     """Runs statements where a source lists tables."""
+
+    schema: str
 
     def run(self, *statements: str) -> None: ...
 
@@ -31,6 +33,8 @@ class CatalogKind(Protocol):
 
 
 class PostgresDatabase:
+    schema = SCHEMA
+
     def __init__(self, folder: Path, server: Server) -> None:
         self._folder, self._server = folder, server
 
@@ -45,7 +49,28 @@ class PostgresDatabase:
         return self.request(pg_db="none")
 
 
+class SqliteFile:
+    """A file, whose only schema is `main`."""
+
+    schema = "main"
+
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._folder = folder
+
+    def run(self, *statements: str) -> None:
+        sqlite_files.run(self._folder / "c.db", *statements)
+
+    def request(self, file: str = "c.db") -> CatalogRequest:
+        params = {"sqlite_file": file}
+        return CatalogRequest("c", "sqlite", "", params, self._folder, self._folder)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none.db")
+
+
 class DuckdbFile:
+    schema = SCHEMA
+
     def __init__(self, folder: Path, _server: Server) -> None:
         self._folder = folder
 
@@ -63,6 +88,7 @@ class DuckdbFile:
 CATALOGS: Mapping[str, Callable[[Path, Server], CatalogKind]] = {
     "duckdb": DuckdbFile,
     "postgres": PostgresDatabase,
+    "sqlite": SqliteFile,
 }
 
 
@@ -73,7 +99,7 @@ def source(name: str) -> CatalogSource:
 
 def listed(kind: CatalogKind, name: str) -> dict[str, ListedTable]:
     found = source(name).tables(kind.request())
-    return {each.name: each for each in found if each.schema == SCHEMA}
+    return {each.name: each for each in found if each.schema == kind.schema}
 
 
 @pytest.fixture(params=sorted(CATALOGS))
@@ -84,12 +110,12 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def kind(name: str, tmp_path: Path, postgres: Server) -> CatalogKind:
     made = CATALOGS[name](tmp_path, postgres)
+    if made.schema == SCHEMA:
+        made.run(f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE', f'CREATE SCHEMA "{SCHEMA}"')
     made.run(
-        f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE',
-        f'CREATE SCHEMA "{SCHEMA}"',
-        f'CREATE TABLE "{SCHEMA}"."Select ${{x}}; --" (id int, "Group" text)',
-        f'INSERT INTO "{SCHEMA}"."Select ${{x}}; --" VALUES (1, \'a\'), (2, NULL)',
-        f'CREATE VIEW "{SCHEMA}".v AS SELECT id FROM "{SCHEMA}"."Select ${{x}}; --"',
+        f'CREATE TABLE "{made.schema}"."Select ${{x}}; --" (id int, "Group" text)',
+        f'INSERT INTO "{made.schema}"."Select ${{x}}; --" VALUES (1, \'a\'), (2, NULL)',
+        f'CREATE VIEW "{made.schema}".v AS SELECT id FROM "{made.schema}"."Select ${{x}}; --"',
     )
     return made
 
@@ -116,13 +142,13 @@ async def test_listed_tables_are_read(name: str, kind: CatalogKind) -> None:
 
 
 def test_marks_change_with_the_columns(name: str, kind: CatalogKind) -> None:
-    kind.run(f'CREATE TABLE "{SCHEMA}".t (a int)')
+    kind.run(f'CREATE TABLE "{kind.schema}".t (a int)')
     first = listed(kind, name)["t"]
-    kind.run(f'INSERT INTO "{SCHEMA}".t VALUES (1)')
+    kind.run(f'INSERT INTO "{kind.schema}".t VALUES (1)')
     assert listed(kind, name)["t"] == first
-    kind.run(f'ALTER TABLE "{SCHEMA}".t ADD COLUMN b int')
+    kind.run(f'ALTER TABLE "{kind.schema}".t ADD COLUMN b int')
     assert listed(kind, name)["t"].mark != first.mark
-    kind.run(f'DROP TABLE "{SCHEMA}".t')
+    kind.run(f'DROP TABLE "{kind.schema}".t')
     assert "t" not in listed(kind, name)
     with pytest.raises(DatasetError) as caught:
         source(name).resolve(kind.request(), first)
@@ -131,7 +157,7 @@ def test_marks_change_with_the_columns(name: str, kind: CatalogKind) -> None:
 
 def test_its_fingerprint_changes_with_the_tables(name: str, kind: CatalogKind) -> None:
     before = source(name).fingerprint(kind.request())
-    kind.run(f'CREATE TABLE "{SCHEMA}".more (a int)')
+    kind.run(f'CREATE TABLE "{kind.schema}".more (a int)')
     after = source(name).fingerprint(kind.request())
     assert before is None or before != after
 

@@ -9,6 +9,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError, DatasetErrorType
+from caraway_core.ids import TableName
+from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
 from caraway_plugins.sources import params
@@ -82,6 +84,31 @@ def relation(request: SourceRequest) -> tuple[str, str]:
         )
     schema, table = (part and _bare(part) for part in match.groups())
     return schema or "main", table
+
+
+def of_catalog(request: CatalogRequest, param: str, table: ListedTable | None) -> SourceRequest:
+    """Return the request for a table of a catalog; without a table, for the file.
+
+    Raises:
+        DatasetError: `from` has a path.
+    """
+    kind = request.connector
+    if request.path:
+        raise DatasetError(
+            "invalid",
+            f"`from: {kind}` of a catalog takes no path; name the file in params.{param}, and "
+            "schemas and tables in 'include'",
+        )
+    return SourceRequest(
+        name=TableName(f"{request.name}.{table.title}" if table else request.name),
+        connector=kind,
+        path=f'"{table.schema}"."{table.name}"' if table else "",
+        params=request.params,
+        declared=(),
+        access="read",
+        base_dir=request.base_dir,
+        cache_dir=request.cache_dir,
+    )
 
 
 def _bare(part: str) -> str:

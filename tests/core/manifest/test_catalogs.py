@@ -44,7 +44,10 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ("{from: postgres, name: a, include: [orders]}", "'orders' has no schema; write"),
         ("{from: postgres, name: a, access: read_write}", "'access' is not implemented yet"),
         ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
-        ("{from: mysql, name: a}", "no connector of catalogs 'mysql'; known: duckdb, postgres"),
+        (
+            "{from: mysql, name: a}",
+            "no connector of catalogs 'mysql'; known: duckdb, postgres, sqlite",
+        ),
         ("{from: postgress, name: a}", "did you mean 'postgres'?"),
         ("{from: postgres, name: a}\n  - {from: duckdb, name: A}", "the name 'a' is taken"),
         ("{name: a}", "the key 'from' is missing"),

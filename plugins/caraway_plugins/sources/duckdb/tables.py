@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from caraway_core.errors import DatasetError
-from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
+from caraway_plugins.sources import database_files
 from caraway_plugins.sources.duckdb import source
 
 _TABLES = """
@@ -38,19 +37,4 @@ class DuckdbCatalog:
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:
-    if request.path:
-        raise DatasetError(
-            "invalid",
-            "`from: duckdb` of a catalog takes no path; name the file in params.duckdb_open, and "
-            "schemas and tables in 'include'",
-        )
-    return SourceRequest(
-        name=TableName(f"{request.name}.{table.title}" if table else request.name),
-        connector=request.connector,
-        path=f'"{table.schema}"."{table.name}"' if table else "",
-        params=request.params,
-        declared=(),
-        access="read",
-        base_dir=request.base_dir,
-        cache_dir=request.cache_dir,
-    )
+    return database_files.of_catalog(request, "duckdb_open", table)

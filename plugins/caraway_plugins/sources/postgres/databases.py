@@ -39,7 +39,7 @@ class Databases:
             raise
 
     def close_unused(self, now_s: float) -> None:
-        """Close databases that nobody used for long, for example since a password was changed."""
+        """Close databases that were not used for long, for example since a password was changed."""
         oldest_s = now_s - _LONGEST_UNUSED_S
         with self._lock:
             unused = {
@@ -75,7 +75,7 @@ class _Database:
             return self._database
 
     def close(self) -> None:
-        """Note that a connection was closed, which closes what it is given as its database."""
+        """Note that a connection was closed: it closes its database, which is this object."""
         with self._counting:
             self.connections -= 1
 

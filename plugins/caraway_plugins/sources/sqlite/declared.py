@@ -1,6 +1,6 @@
 """The declarations of SQLite, with its dialect; imports nothing of it."""
 
-from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_core.loading.dialects import Dialect
 
 _NARROWED = "CASE WHEN {{0}} BETWEEN {} AND {} OR {{0}} IS NULL THEN {{0}} ELSE {} END"
@@ -48,4 +48,10 @@ SQLITE = Connector(
 )
 SQLITE_READER = DatabaseReader(
     "caraway_plugins.sources.sqlite.reader:SqliteReader", dialect=DIALECT
+)
+SQLITE_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.sqlite.tables:SqliteCatalog",
+    frozenset({"sqlite_file"}),
+    is_local=True,
+    poll_s=1.0,
 )

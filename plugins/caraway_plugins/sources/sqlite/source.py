@@ -1,6 +1,7 @@
 """Datasets that are tables or views of a SQLite file: `from: sqlite:TABLE`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -34,17 +35,10 @@ class SqliteSource:
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
-        if find_spec("adbc_driver_sqlite") is None:
-            raise DatasetError(
-                "unsupported",
-                f"dataset '{request.name}': reading SQLite files needs the package "
-                "'adbc-driver-sqlite', which is not installed; install it with: "
-                "pip install 'caraway[sqlite]'",
-            )
         file = DatabaseFile.of(request, "sqlite_file")
         schema, name = database_files.relation(request)
-        file.status(_LOG)
-        found = _look(file, name) if schema == "main" else None
+        with opened(request, name) as cursor:
+            found = _found(cursor, name) if schema == "main" else None
         if found is None:
             raise file.error("not_found", f"has no table '{schema}.{name}'")
         known = {each.name: each for each in found.columns}
@@ -81,33 +75,49 @@ class _ReadColumn:
     is_any: bool
 
 
-def _look(file: DatabaseFile, name: str) -> _Found | None:
+@contextmanager
+def opened(request: SourceRequest, name: str) -> Iterator[Any]:
+    """Return a cursor over the file of a request, to read the definition of a table.
+
+    Raises:
+        DatasetError: the file cannot be opened, or the table not described.
+    """
+    if find_spec("adbc_driver_sqlite") is None:
+        raise DatasetError(
+            "unsupported",
+            f"dataset '{request.name}': reading SQLite files needs the package "
+            "'adbc-driver-sqlite', which is not installed; install it with: "
+            "pip install 'caraway[sqlite]'",
+        )
+    file = DatabaseFile.of(request, "sqlite_file")
+    file.status(_LOG)
     from adbc_driver_manager import dbapi
 
     from caraway_plugins.sources.sqlite import reader
 
     try:
         with reader.connect(str(file.path)) as connection, connection.cursor() as cursor:
-            return _found(cursor, name)
+            yield cursor
     except dbapi.Error as exc:
-        said = str(exc)
-        if "locked" in said or "busy" in said:
-            raise file.error(
-                "unavailable", "is being written by another process; it is tried again"
-            ) from exc
-        if "not a database" in said or "malformed" in said or "unsupported file" in said:
-            raise file.error("invalid", "is not a SQLite database") from exc
-        if "failed to open" in said or "unable to open" in said or "readonly" in said:
-            raise file.error(
-                "unavailable",
-                "cannot be opened; a file with a log also needs a folder that this "
-                "process may write to",
-            ) from exc
-        raise file.error(
-            "invalid",
-            f"has a table '{name}' that SQLite cannot describe; a view may only read "
-            "tables of its file",
-        ) from exc
+        raise _not_read(file, name, str(exc)) from exc
+
+
+def _not_read(file: DatabaseFile, name: str, said: str) -> DatasetError:
+    if "locked" in said or "busy" in said:
+        return file.error("unavailable", "is being written by another process; it is tried again")
+    if "not a database" in said or "malformed" in said or "unsupported file" in said:
+        return file.error("invalid", "is not a SQLite database")
+    if "failed to open" in said or "unable to open" in said or "readonly" in said:
+        return file.error(
+            "unavailable",
+            "cannot be opened; a file with a log also needs a folder that this "
+            "process may write to",
+        )
+    return file.error(
+        "invalid",
+        f"has a table '{name}' that SQLite cannot describe; a view may only read "
+        "tables of its file",
+    )
 
 
 def _found(cursor: Any, name: str) -> _Found | None:
