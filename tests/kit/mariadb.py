@@ -133,7 +133,7 @@ def _new_data() -> Path:
 def serving() -> Iterator[Mariadb]:
     """Start a server; skip the test where MariaDB is not installed."""
     if _SERVER is None or _INSTALL is None or shutil.which("my_print_defaults") is None:
-        pytest.skip("MariaDB is not installed: apt-get install mariadb-server-core")
+        pytest.skip("MariaDB is missing: apt-get install mariadb-server-core mariadb-client-core")
     # A Unix socket path has at most 107 characters, which pytest's folders can exceed.
     folder = Path(tempfile.mkdtemp(prefix="mariadb-"))
     server = Mariadb(folder)
