@@ -20,7 +20,7 @@ from caraway_engine.execution.settings import EngineSettings
         ("t", ("public", "t"), '"public"."t"'),
         ("sales.t", ("sales", "t"), '"sales"."t"'),
         ("Sales.T x", ("Sales", "T x"), '"Sales"."T x"'),
-        ("a.b.c", ("a.b", "c"), '"a.b"."c"'),
+        ("a.b.c", ("a.b", "c"), '"a"."b"."c"'),
     ],
 )
 def test_a_table_has_a_schema_and_a_name(name: str, place: tuple[str, str], quoted: str) -> None:
