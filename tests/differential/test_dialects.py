@@ -40,6 +40,7 @@ LEAST_PUSHED = 0.1
 """The part of the statements of which the database does more than read columns."""
 
 
+_TOO_LARGE = re.compile("verflow|exceeds the representable")
 _LEAVES_OUT = re.compile("WHERE|LIMIT|HAVING| AND | OR ")
 """A number that is too large is an error only for rows for which it is computed. Which those are is
 not said where a condition or a limit leaves rows out."""
@@ -86,7 +87,7 @@ class Asking:
 
 
 def _is_overflow(outcome: Outcome) -> bool:
-    return isinstance(outcome, QueryError) and "verflow" in outcome.message
+    return isinstance(outcome, QueryError) and bool(_TOO_LARGE.search(outcome.message))
 
 
 def _is_more(sql: str) -> bool:
