@@ -127,6 +127,11 @@ _CALLED = "function {call} does not accept these arguments; check their number a
 WORDED: tuple[EngineMessage, ...] = (
     _says(r"^Divide by zero", "division by zero"),
     _says(
+        "does not satisfy order requirements",
+        "the engine cannot sort by an expression that compares computed numbers; compute it as a "
+        "column of a subquery, and sort by that column",
+    ),
+    _says(
         r"No function matches the given name and argument types '(?P<call>.+?)'\. You might",
         _CALLED,
     ),

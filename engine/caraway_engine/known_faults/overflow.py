@@ -2,7 +2,8 @@
 
 `+`, `-` and `*` on integers are guarded unless form and type rule out an overflow. A guard is a
 cheap test per row. A row that may overflow is computed exactly as DECIMAL and cast back. The cast
-fails if the number does not fit. `sums` guards aggregates.
+fails if the number does not fit. `sums` guards aggregates. In keys by which rows are sorted, all
+rows are computed so: DataFusion 55 fails to plan a sort by a comparison of computed numbers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +59,9 @@ class _Arithmetic:
     def __init__(self, scope: SelectScope, types: Types) -> None:
         self._scope = scope
         self._found = [each for each in scope.expressions() if _computes(each)]
+        # A key has to stay equal to the expression of GROUP BY that it repeats.
+        sorting = () if scopes.is_grouped(scope) else scope.sorting()
+        self._sorting = set(map(id, sorting))
         types.of(scope, candidates(scope))
 
     def guard(self) -> bool:
@@ -93,7 +97,8 @@ class _Arithmetic:
             signs = _ADDING if operation["op"] in _ADDING else ("Multiply",)
             terms = list(self._terms(node, type_, signs))
             return lambda _copy: _computed(terms, type_)
-        text = _text(operation, type_, right, left)
+        is_exact = id(node) in self._sorting
+        text = _text(operation, type_, right, left, is_exact=is_exact)
         return lambda copy: syntax.filled(
             text, a=copy["BinaryOp"]["left"], b=copy["BinaryOp"]["right"]
         )
@@ -120,7 +125,8 @@ class _Arithmetic:
         if inner is None or Range(-inner.most, -inner.least).fits(whole):
             return None
         text = _NEGATED.format(type=_SQL_TYPES[type_])
-        if type_ == pa.int64() and not scopes.is_costly(node):
+        is_exact = id(node) in self._sorting or scopes.is_costly(node)
+        if type_ == pa.int64() and not is_exact:
             text = f"CASE WHEN __a < -9223372036854775807 THEN {text} ELSE -__a END"
         return lambda copy: syntax.filled(text, a=copy["UnaryOp"]["expr"])
 
@@ -150,13 +156,13 @@ def _operands(node: Tree) -> list[Tree]:
     return [each for each in whole if syntax.number(each) is None]
 
 
-def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str:
+def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range, *, is_exact: bool) -> str:
     op, sign, name = operation["op"], _SIGNS[operation["op"]], _SQL_TYPES[type_]
     exact = _EXACT.format(sign=sign, type=name)
     if type_.bit_width < 64:
         wide = ranges.combined(op, left, right)
         return _WIDER.format(sign=sign, type=name) if wide.fits(_INT64) else exact
-    if _is_chained(operation) or scopes.is_costly(operation):
+    if is_exact or _is_chained(operation) or scopes.is_costly(operation):
         return exact
     if right.least == right.most and type_ == pa.int64():
         test = _constant_test(op, right.least, "__a")

@@ -23,6 +23,10 @@ AGGREGATES = frozenset(
 VOLATILE = builtin_functions.RANDOM
 
 
+_SORTED = ("partition_by", "order_by")
+"""The parts of the specification of a window that sort its rows."""
+
+
 @dataclass(slots=True)
 class SelectScope:
     """A SELECT, the query that it is the body of, and the outer queries.
@@ -74,6 +78,14 @@ class SelectScope:
             self._sorted = {id(each): each for each in parts}
         is_sorted = self._sorted.get(id(expression)) is expression
         return _over(expression, aliases(self.select["projection"])) if is_sorted else expression
+
+    def sorting(self) -> Iterator[Tree]:
+        """Yield the expressions of keys by which rows are sorted, for windows, too."""
+        orders = [self.query["order_by"]] if self.is_alone() else []
+        windows = (each for each in self.expressions() if "WindowSpec" in each)
+        specs = [each["WindowSpec"] for each in windows]
+        for key in (*orders, *(spec[part] for spec in specs for part in _SORTED)):
+            yield from syntax.inside(key)
 
     def sort_keys(self) -> list[Tree]:
         """Return the keys of ORDER BY, if the SELECT is all of its query."""

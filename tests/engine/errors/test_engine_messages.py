@@ -73,6 +73,7 @@ SINGLES: Mapping[str, Said] = {
 }
 WORDED: Sequence[Said] = (
     "SELECT 1 / 0",
+    "SELECT row_number() OVER (ORDER BY i * i > 4) FROM t",
     "SELECT abs(s) FROM t",
     "SELECT sum(s) FROM t",
     "SELECT ln('a')",
