@@ -134,7 +134,8 @@ FAULTS = (
     ),
     KnownFault(
         "zeros-in-lists",
-        "-0.0 does not match 0.0 in an IN list.",
+        "-0.0 does not match 0.0 in an IN list, and a column is taken to have only one of them in "
+        "`f <> -0.0 AND f = 0.0`.",
         Remedy.REWRITTEN,
         "SELECT id FROM floats WHERE f IN (7.5, 8.5, 9.5, 0.0)",
         upstream=("datafusion#25186",),

@@ -44,6 +44,7 @@ _FINITE = "CASE WHEN abs(__a) < CAST('inf' AS DOUBLE) THEN __a END"
 _ONE_ZERO = "__a + 0"
 _ZERO_OF_TEXT = "CAST(__a AS DOUBLE) + 0"
 _ZEROS = "+-0.eE "
+_COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq"})
 # Returns its argument, and hides the column from pruning by statistics.
 _HIDDEN = "nanvl(__a, __a)"
 
@@ -95,7 +96,11 @@ def _extreme(call: Tree, type_: pa.DataType) -> Tree:
 
 
 def mend_zeros(scope: SelectScope, types: Types) -> bool:
-    """Turn -0.0 into 0.0 in window keys and IN lists; return whether there were any."""
+    """Turn -0.0 into 0.0 in window keys, IN lists and constants that are compared.
+
+    Returns whether there were any. The optimizer takes 0.0 and -0.0 for two values that a column
+    cannot both have.
+    """
     keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
     changes = [
         (key, syntax.filled(_ONE_ZERO, a=dict(key)))
@@ -106,7 +111,20 @@ def mend_zeros(scope: SelectScope, types: Types) -> bool:
     for each in scope.expressions():
         if syntax.kind(each) == "InList" and id(each["InList"]["expr"]) in changed:
             changes += _listed(each["InList"]["list"], scope, types)
+        elif syntax.kind(each) == "BinaryOp" and each["BinaryOp"]["op"] in _COMPARISONS:
+            sides = (each["BinaryOp"][side] for side in ("left", "right"))
+            changes += [(side, zero) for side in sides if (zero := _negative_zero(side))]
     return _replaced(changes)
+
+
+def _negative_zero(value: Tree) -> Tree | None:
+    """Return the positive form of the literal -0.0, or None for all else."""
+    inner = syntax.unnested(value)
+    if syntax.kind(inner) != "UnaryOp" or inner["UnaryOp"]["op"] != "Minus":
+        return None
+    constant = syntax.unnested(inner["UnaryOp"]["expr"])
+    is_zero = _is_plain_number(constant) and _may_be_zero(constant)
+    return dict(constant) if is_zero else None
 
 
 def _listed(values: list[Tree], scope: SelectScope, types: Types) -> Iterator[tuple[Tree, Tree]]:

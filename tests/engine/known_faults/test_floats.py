@@ -38,6 +38,25 @@ def test_zeros_of_both_signs_are_in_a_list(
 
 
 @pytest.mark.parametrize(
+    ("condition", "ids"),
+    [
+        ("f <> -0.0 AND f = 0.0", []),
+        ("NOT (f = -0.0) AND f = 0.0", []),
+        ("NOT (f = 0.0) AND -0.0 = f", []),
+        ("f = 0.0 AND f = -0.0", [6, 7]),
+        ("f = (-0.0) AND f >= -(0.0) AND f <= -0.0", [6, 7]),
+        ("f = -0 OR f = -0.0e0", [6, 7]),
+        ("f > -1.0 AND f < -0.0", []),
+    ],
+)
+def test_a_constant_of_either_sign_is_one_number(
+    asked: Asked, condition: str, ids: list[int]
+) -> None:
+    found = asked.mended(f"SELECT id FROM floats WHERE {condition} ORDER BY id", {})
+    assert found == [(each,) for each in ids]
+
+
+@pytest.mark.parametrize(
     ("sql", "parameters"),
     [
         ("SELECT y FROM texts WHERE y IN ('0', 'c', 'd', 'e')", {}),
