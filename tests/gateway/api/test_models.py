@@ -114,7 +114,8 @@ async def test_a_reload_replaces_only_what_changed(tmp_path: Path, server: LLMoc
         ("- {from: 'openai:x', name: a, params: {openai_api_kee: k}}",
          "4: models[0].params.openai_api_kee: no openai param 'openai_api_kee'; did you mean"),
         ("- {from: 'openai:x', name: a, resources: {cpu: 0}}", "4: models[0].resources.cpu: must"),
-        ("- {from: 'openai:x', name: a, datasets: ['a.b.c']}", "4: models[0].datasets: 'a.b.c' is"),
+        ("- {from: 'openai:x', name: a, datasets: ['a.b.c.d']}",
+         "4: models[0].datasets: 'a.b.c.d' is"),
     ],
 )  # fmt: skip
 def test_a_wrong_model_is_refused_with_its_line(tmp_path: Path, lines: str, words: str) -> None:

@@ -77,7 +77,7 @@ async def test_tables_that_cannot_be_searched(tmp_path: Path) -> None:
         for name in ("plain", "counts"):
             message = await refused(runtime, datasets=["docs", name])
             assert message.startswith(f"'{name}' cannot be searched; add `embeddings` or")
-        assert "is not a table name" in await refused(runtime, datasets=["a.b.c"])
+        assert "is not a table name" in await refused(runtime, datasets=["a.b.c.d"])
         assert "belongs to the runtime" in await refused(runtime, datasets=["runtime.task_history"])
         assert "belongs to the runtime" in await refused(runtime, datasets=["caraway_source.docs"])
         message = await refused(runtime, additional_columns=["titel"])
