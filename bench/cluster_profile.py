@@ -1,4 +1,4 @@
-"""Where the time of TPC-H goes on executors that are held to a part of a core each."""
+"""Profiles the queries of TPC-H on executors that are held to a part of a core each."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ class _Profile:
     seconds: float
     used_s: float
     tasks: Sequence[Mapping[str, Any]]
-    """None if it ran whole."""
+    """Empty if it ran whole."""
     skew: float
 
     def total_s(self, name: str) -> float:

@@ -1,4 +1,4 @@
-"""Where the time of a task went; only tasks of EXPLAIN ANALYZE report it."""
+"""The profile of a task: its times and the metrics of its operators, for EXPLAIN ANALYZE."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Datasets of pyarrow without rows of their own: each scan reads the rows anew."""
+"""Datasets of pyarrow that hold no rows: each scan reads them from the source."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from caraway_engine.remote.opened import OpenedReads
 
 
 class PlannedRows(Protocol):
-    """How the rows of one scan are read."""
+    """Reads the rows of one scan."""
 
     @property
     def left(self) -> LocalCondition:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream, StreamTraits
+from caraway_core.protocols.fleet import Task
 from caraway_core.protocols.profiles import TaskProfile
 
 
@@ -59,3 +60,12 @@ class ProfiledStream:
     async def aclose(self) -> None:
         """Cancel the work."""
         await self._stream.aclose()
+
+
+def profiled_stream(
+    task: Task, stream: BatchStream, asked_s: float, began_s: float
+) -> ProfiledStream | None:
+    """Return a stream that measures the work of a task whose plan is there, if it is profiled."""
+    if not task.is_profiled:
+        return None
+    return ProfiledStream(stream, began_s - asked_s, time.monotonic() - began_s)

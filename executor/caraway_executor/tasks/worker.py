@@ -42,7 +42,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.answers.collecting import PlainStream, collect
 from caraway_executor.answers.cursors import Cursors
 from caraway_executor.answers.offers import OfferedRows, Offers, TakenStream
-from caraway_executor.answers.profiling import ProfiledStream
+from caraway_executor.answers.profiling import profiled_stream
 from caraway_executor.models.model_copies import ModelCopies
 from caraway_executor.resources.memory_in_use import MemoryInUse
 from caraway_executor.resources.room import TaskMemory
@@ -313,7 +313,7 @@ class Worker:
             began_s = time.monotonic()
             stream = await self._relieving.run(task, inputs, is_here=is_here)
             if task.store is None:
-                profiled = _profiled(task, stream, asked_s, began_s)
+                profiled = profiled_stream(task, stream, asked_s, began_s)
                 stream = PlainStream(profiled or stream, task.schema)
                 stream.traits.profile = profiled.profile if profiled is not None else None
             return await self._first_page(call, task.catalog, stream)
@@ -347,7 +347,7 @@ class Worker:
         async with self._place(task, inputs) as is_here:
             began_s = time.monotonic()
             stream = await self._relieving.run(task, inputs, is_here=is_here)
-            profiled = _profiled(task, stream, asked_s, began_s)
+            profiled = profiled_stream(task, stream, asked_s, began_s)
             try:
                 with self._room.place() as place:
                     tables = await collect(profiled or stream, task.schema, task.split, place)
@@ -394,12 +394,3 @@ class Worker:
             self._running[call].discard(task)
             if not self._running[call]:
                 del self._running[call]
-
-
-def _profiled(
-    task: Task, stream: BatchStream, asked_s: float, began_s: float
-) -> ProfiledStream | None:
-    """Return a stream that measures the work of a task whose plan is there, if it is profiled."""
-    if not task.is_profiled:
-        return None
-    return ProfiledStream(stream, began_s - asked_s, time.monotonic() - began_s)

@@ -31,7 +31,7 @@ class SourceCatalogState:
     kept: frozenset[TableName] = frozenset()
     """The tables that views name; they stay described."""
     unnamed: int = 0
-    """How many tables are left out, as statements cannot name them."""
+    """The number of tables that are left out, because statements cannot name them."""
     fingerprint: str | None = None
     asked_s: float = -math.inf
     """When it was last listed for an unknown name."""

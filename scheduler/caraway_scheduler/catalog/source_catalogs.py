@@ -26,7 +26,7 @@ from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 logger = logging.getLogger(__name__)
 _DELAYS = backoff.USUAL
 _WAIT_S = 15.0
-"""How long a statement waits for the first list of a catalog."""
+"""The longest wait of a statement for the first list of a catalog."""
 _LIST_AGAIN_S = 1.0
 """Unknown names have a list read again, but not more often."""
 _RETRY_AFTER_S = 2
