@@ -77,6 +77,10 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
             for name in names:
                 del self._passing[name]
 
+    def empty(self, schema: pa.Schema) -> Table:
+        """Return a table without rows, to be passed while plans are made."""
+        return self._made(secrets.token_hex(8), TaskTable("", schema, ()))
+
     @contextmanager
     def holding(self, given: GivenRows | None) -> Iterator[None]:
         """Show the rows that came with a statement for as long as it is planned."""

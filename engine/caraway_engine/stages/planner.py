@@ -31,6 +31,7 @@ from caraway_engine.stages.naming import Naming
 from caraway_engine.stages.parts import StagePart
 from caraway_engine.stages.relations import (
     append,
+    body,
     field_of,
     kind,
     project,
@@ -67,6 +68,7 @@ class Planner:
         self.naming = Naming(self.functions)
         root = reword_own_equalities(plan.relations[0].root.input, self.functions)
         self._root = lower_semi_joins(root, self.functions)
+        self._has_subqueries = any(any(True for _ in subqueries(body(rel))) for rel in walk(root))
         self.divided = divided
         self._visits = visits
         self._stages: dict[str, Stage] = {}
@@ -101,13 +103,13 @@ class Planner:
 
     def _with_subqueries(self, rel: Rel, path: str) -> tuple[Rel | None, tuple[ExchangeRead, ...]]:
         """Plan the subqueries in a relation's expressions and insert their plans."""
-        if not any(True for _ in subqueries(getattr(rel, kind(rel)))):
+        if not self._has_subqueries or not any(True for _ in subqueries(body(rel))):
             return rel, ()
         copy = Rel()
         copy.CopyFrom(rel)
         readings: list[ExchangeRead] = []
         is_whole = True
-        for number, each in enumerate(list(subqueries(getattr(copy, kind(copy))))):
+        for number, each in enumerate(list(subqueries(body(copy)))):
             part = self.visit(each.scalar.input, f"{path}?{number}")
             if part is None:
                 is_whole = False

@@ -8,13 +8,13 @@ from threading import Lock
 
 import pyarrow as pa
 from datafusion import DataFrame, SessionContext
+from datafusion.catalog import Table
 from datafusion.substrait import Producer
 from substrait.algebra_pb2 import Rel
 from substrait.plan_pb2 import Plan
 from substrait.type_pb2 import Type
 
 from caraway_core.errors import NotDistributableError
-from caraway_core.protocols.fleet import TaskTable
 from caraway_engine.stages import fragments, naming
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.schemas import plain
@@ -37,7 +37,7 @@ class StageSchemas:
         self._showing = showing
         self._context = context
         self._inputs = inputs
-        self._known: dict[str, TaskTable] = {}
+        self._known: dict[str, Table] = {}
 
     def schema(self, plan: bytes, stage: str = "") -> pa.Schema:
         """See `TypeSchemas.schema`."""
@@ -51,8 +51,7 @@ class StageSchemas:
     def _planned(self, plan: bytes) -> DataFrame:
         try:
             with self._showing():
-                known = list(self._known.values())
-                return fragments.plan(self._context, plan, self._inputs, known)
+                return fragments.plan(self._context, plan, self._inputs, (), self._known)
         except Exception as exc:  # On any engine error, the statement can still run whole.
             raise NotDistributableError(
                 f"a part of it cannot be planned ({str(exc).splitlines()[0][:200]})"
@@ -60,7 +59,7 @@ class StageSchemas:
 
     def leaf(self, name: str, schema: pa.Schema) -> Rel:
         """See `TypeSchemas.leaf`."""
-        self._known[name] = TaskTable(name, schema, ())
+        self._known[name.removeprefix(INPUT_PREFIX)] = self._inputs.empty(schema)
         rel = _read_of(schema)
         del rel.read.named_table.names[:]
         rel.read.named_table.names.extend((INPUT_SCHEMA, name))
