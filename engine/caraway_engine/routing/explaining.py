@@ -3,13 +3,13 @@
 from caraway_core.tables import TableSpec
 from caraway_engine.routing.decisions import Described
 from caraway_engine.routing.held import StagedStatement
+from caraway_engine.routing.repeated import RepeatedPlanner
 from caraway_engine.sharing import dealing, pruning
 from caraway_engine.sharing.pruning import Facts
 from caraway_engine.stages import Measured, StageGraph
-from caraway_engine.stages.planner import Planner
 
 
-def foreseen(planner: Planner) -> StageGraph:
+def foreseen(planner: RepeatedPlanner) -> StageGraph:
     """Plan all stages, using the estimates as the measured sizes."""
     sizes: dict[str, Measured] = {}
     graph = planner.advance(sizes)

@@ -9,9 +9,9 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Share
 from caraway_core.tables import TableSpec
 from caraway_engine.routing.protocol import PlanId
+from caraway_engine.routing.repeated import RepeatedPlanner
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.stages import StageGraph
-from caraway_engine.stages.planner import Planner
 
 MOST_HELD = 512
 """The most planners that are kept. More can only exist if some were not forgotten."""
@@ -21,7 +21,7 @@ MOST_HELD = 512
 class StagedStatement:
     """A statement in stages: its planner, the graph so far, and what it was planned from."""
 
-    planner: Planner
+    planner: RepeatedPlanner
     graph: StageGraph
     analysis: Analysis
     specs: Mapping[TableName, TableSpec]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfMemoryQueryError
-from caraway_core.ids import CatalogVersion
+from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.sqltext import explained
 from caraway_core.tables import TableSpec
 from caraway_engine.routing import explaining, sharing_out
@@ -23,6 +23,8 @@ from caraway_engine.routing.decisions import (
 from caraway_engine.routing.facts import CatalogFacts
 from caraway_engine.routing.held import HeldPlanners, StagedStatement
 from caraway_engine.routing.protocol import PlanId, Question
+from caraway_engine.routing.repeated import RepeatedPlanners
+from caraway_engine.sessions import plans
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Measured, StageGraph
@@ -54,6 +56,7 @@ class Router:
         self._in_thread = in_thread
         self._facts = CatalogFacts()
         self._held = HeldPlanners()
+        self._planners = RepeatedPlanners()
 
     def __len__(self) -> int:
         """Return the number of planners that are kept."""
@@ -209,10 +212,15 @@ class Router:
         """Plan the stages of a statement and pass them to `then`, unless it has to run whole."""
         assert analysis.plan is not None
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
-        divided = cluster.divided(analysis.reads)
         try:
             schemas = session.stage_schemas(question.statement.found or ())
-            planner = Planner(analysis.plan, cluster, schemas, divided, VISITS)
+            plan = analysis.plan
+
+            def planner_of(divided: frozenset[TableName]) -> Planner:
+                return Planner(plan, cluster, schemas, divided, VISITS)
+
+            key = plans.key_of(question.statement)
+            planner = self._planners.planner(key, analysis, cluster, planner_of)
             graph = planner.advance({})
             under_way = StagedStatement(planner, graph, analysis, session.snapshot.tables)
             if not (_is_staged(graph) or _is_answered(under_way)):

@@ -16,6 +16,8 @@ from caraway_core.ids import TableName
 from caraway_core.tables import TableSpec
 
 _NOTHING = "EmptyExec"
+FileStates = tuple[tuple[str, int, int], ...]
+"""The path, size and time of change of each file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,15 @@ def fixed_files(
         paths += (path for scan in spec.scans for path in scan.paths)
     is_single = not any(path.endswith("/") or is_glob(path) for path in paths)
     return tuple(paths) if is_single else None
+
+
+def states(paths: Iterable[str]) -> FileStates | None:
+    """Return the states of local files now, or None if one is missing."""
+    try:
+        found = [(path, os.stat(path)) for path in paths]
+    except OSError:
+        return None
+    return tuple((path, each.st_size, each.st_mtime_ns) for path, each in found)
 
 
 def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> None:

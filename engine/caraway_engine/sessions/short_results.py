@@ -5,10 +5,8 @@ cannot be cancelled, though. So only results are read that way that were short b
 rows: how long a plan takes is then known.
 """
 
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -17,6 +15,8 @@ import pyarrow as pa
 from datafusion.record_batch import RecordBatchStream
 
 from caraway_engine.execution.streams import OnWhole, RowsAhead
+from caraway_engine.scans import presence
+from caraway_engine.scans.presence import FileStates
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.statements.plan_facts import PlanFacts
 
@@ -24,8 +24,6 @@ MOST_BYTES = 64 * 1024
 """Results up to this size are short."""
 _MOST_S = 0.01
 _INSTANT_S = 0.002
-_Files = tuple[tuple[str, int, int], ...]
-"""The path, size and time of change of each file that a plan reads."""
 
 
 class ShortResults:
@@ -34,7 +32,7 @@ class ShortResults:
     def __init__(self, files_of: Callable[[PlanFacts], tuple[str, ...] | None]) -> None:
         """Take what names the files of a plan; None if its tables may change in other ways."""
         self._files_of = files_of
-        self._known: WeakKeyDictionary[StatementPlan, _Files] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[StatementPlan, FileStates] = WeakKeyDictionary()
         self._instant: WeakSet[StatementPlan] = WeakSet()
         self._lock = Lock()
 
@@ -98,14 +96,9 @@ class ShortResults:
             self._known.pop(plan, None)
             self._instant.discard(plan)
 
-    def _state(self, plan: StatementPlan) -> _Files | None:
+    def _state(self, plan: StatementPlan) -> FileStates | None:
         paths = self._files_of(plan.facts)
-        if paths is None:
-            return None
-        with suppress(OSError):
-            found = [(path, os.stat(path)) for path in paths]
-            return tuple((path, each.st_size, each.st_mtime_ns) for path, each in found)
-        return None
+        return None if paths is None else presence.states(paths)
 
 
 def _read(stream: Any) -> RowsAhead:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from datafusion import SessionContext
+from datafusion import ExecutionPlan, SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.errors import ExecutionError, NotDistributableError
@@ -16,10 +16,15 @@ from caraway_core.work import SubstraitFragment
 from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
+from caraway_engine.scans import presence
+from caraway_engine.scans.presence import FileStates
 from caraway_engine.searching import embedding
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered, is_external
+from caraway_engine.sessions.versions import NarrowedTask
 from caraway_engine.sharing import shares, sharing, whole_files
+from caraway_engine.sharing.kept_plans import KeptPlan, KeptSharePlans
+from caraway_engine.sharing.sharing import RestrictedPlan
 from caraway_engine.stages import fragments
 from caraway_engine.statements import plan_facts
 from caraway_engine.statements.plan_facts import PlanFacts
@@ -37,6 +42,7 @@ class TaskPlanner:
         self._contexts = registered.contexts
         self._inputs = registered.inputs
         self._whole_files = whole_files.WholeFiles()
+        self._kept = KeptSharePlans()
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or return None if it cannot be shared.
@@ -90,6 +96,10 @@ class TaskPlanner:
         narrowed = self._whole_files.narrowed(given, task.shares, tables)
         fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (given, {})
         made = {**held, **files}
+        reads_only_shares = bool(task.shares) and not (narrowed or inputs or made or task.found)
+        key = (fragment, task.shares) if reads_only_shares else None
+        if key is not None and (known := self._kept.find(key)) is not None:
+            return self._started_again(known, task, fragment, found)
         dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
         facts = plan_facts.of(dataframe.logical_plan())
         self._fill_whole(facts, task)
@@ -109,9 +119,13 @@ class TaskPlanner:
         if narrowed:
             whole_files.check_present(task.shares, made, context)
         elif task.shares:
+            states = self._states(facts) if key is not None and not is_calling else None
             shared = self._shared(context, dataframe, facts, task, fragment, inputs, held)
-            start = partial(context.execute, shared, 0)
-            executed = partial(_given, shared)
+            if key is not None and states is not None:
+                kept = KeptPlan(shared.message, dataframe, facts, schema, is_product, states)
+                self._kept.keep(key, kept)
+            start = partial(context.execute, shared.plan, 0)
+            executed = partial(_given, shared.plan)
             again = partial(
                 self._start_shared_again, dataframe, facts, task, fragment, inputs, held
             )
@@ -126,6 +140,36 @@ class TaskPlanner:
         )
         start_again = None if is_product else again
         return Startable(plan, schema, start, start_again, is_waiting, executed)
+
+    def _started_again(
+        self, known: KeptPlan, task: Task, fragment: bytes, found: NarrowedTask
+    ) -> Startable:
+        """Make the plan of a task that ran before from what is known of it."""
+        self._fill_whole(known.facts, task)
+        plain.check_same(known.schema, task.schema)
+        context = self._contexts.serial if known.is_product else self._contexts.main
+        shared = ExecutionPlan.from_bytes(context, known.message)
+        effect = Effect(written=None, reads_only_catalog=False)
+        present = self._registered.files(known.facts)
+        plan = StatementPlan(
+            known.dataframe, known.facts, effect, known.is_product, present, frozenset(),
+            views=found.views,
+        )  # fmt: skip
+        again = partial(
+            self._start_shared_again, known.dataframe, known.facts, task, fragment, (), {}
+        )
+        return Startable(
+            plan,
+            known.schema,
+            partial(context.execute, shared, 0),
+            None if known.is_product else again,
+            executed=partial(_given, shared),
+        )
+
+    def _states(self, facts: PlanFacts) -> FileStates | None:
+        """Return the states of the files that a plan reads; None if it may not be kept."""
+        paths = None if facts.is_volatile else self._registered.fixed_files(facts)
+        return presence.states(paths) if paths else None
 
     def _without_splits(
         self, task: Task, fragment: bytes
@@ -157,9 +201,8 @@ class TaskPlanner:
         """Start a plan that reads shares of tables with less memory; see `frugal.start`."""
         serial = self._contexts.serial
         again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
-        return frugal.execute(
-            self._contexts, self._shared(serial, again, facts, task, fragment, inputs, held)
-        )
+        shared = self._shared(serial, again, facts, task, fragment, inputs, held)
+        return frugal.execute(self._contexts, shared.plan)
 
     def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
         """Check that the tables that a fragment reads in full are in memory.
@@ -185,7 +228,7 @@ class TaskPlanner:
         fragment: bytes,
         inputs: Sequence[TaskTable],
         held: Mapping[str, Table],
-    ) -> Any:
+    ) -> RestrictedPlan:
         tables = self._registered.snapshot.tables
         specs = {name: spec for name in facts.scans if (spec := tables.get(name))}
         made = sharing.Sharing(task.shares, facts.scans, specs)
@@ -197,6 +240,7 @@ class TaskPlanner:
                 unmeasured = self._contexts.unmeasured[measured]
                 dataframe = fragments.plan(unmeasured, fragment, self._inputs, inputs, held)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
+                assert plan is not None, "without statistics there is nothing to depend on"
         except NotDistributableError:
             raise
         except BaseException as exc:

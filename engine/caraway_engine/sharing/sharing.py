@@ -29,6 +29,14 @@ _LOCAL = "file://"
 
 
 @dataclass(frozen=True, slots=True)
+class RestrictedPlan:
+    """A physical plan that reads shares only, and the message that it was read from."""
+
+    message: bytes
+    plan: ExecutionPlan
+
+
+@dataclass(frozen=True, slots=True)
 class Root:
     """A location of a table's files: a folder, which ends in `/`, or one file."""
 
@@ -108,7 +116,7 @@ class Sharing:
 
     def restrict(
         self, plan: ExecutionPlan, context: SessionContext, *, is_measured: bool
-    ) -> ExecutionPlan | None:
+    ) -> RestrictedPlan | None:
         """Return the plan with one partition, reading shares only.
 
         Returns None if the plan depends on statistics of whole files; it must then be planned
@@ -130,7 +138,7 @@ class Sharing:
                 message = wire.replaced(message, leaf.message, new)
             if plan.partition_count > 1:
                 message = wire.message(_COALESCE, wire.message(_INPUT, message))
-            return ExecutionPlan.from_bytes(context, message)
+            return RestrictedPlan(message, ExecutionPlan.from_bytes(context, message))
         except FilesChangedError as exc:
             raise ExecutionError(
                 f"the files of a dataset cannot be divided: {exc}; run the query again"
