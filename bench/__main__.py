@@ -20,6 +20,7 @@ from bench import (
     encoding,
     flight,
     freshness,
+    iceberg,
     ingest,
     jobs,
     local_models,
@@ -50,6 +51,7 @@ _SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "mcp": mcp_calls.measure,
     "memory": memory.measure,
     "remote": remote.measure,
+    "iceberg": iceberg.measure,
     "operator": operator_idle.measure,
     "tpch": tpch.measure,
 }

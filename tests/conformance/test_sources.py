@@ -26,7 +26,7 @@ from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources.postgres import catalog
 from tests.conformance import documented
-from tests.kit import duckdb_files, remote, sqlite_files
+from tests.kit import duckdb_files, iceberg_tables, remote, sqlite_files
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.engine import rows, session
 from tests.kit.mariadb import Mariadb
@@ -101,6 +101,21 @@ class Delta:
     def _request(self, path: str) -> SourceRequest:
         folder = self._folder
         return SourceRequest(TableName("t"), "delta", path, {}, (), "read", folder, folder)
+
+
+class Iceberg:
+    """A table of Iceberg in a folder. Its integers have 32 or 64 bits."""
+
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._folder = folder
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        iceberg_tables.create(self._folder, rows, name)
+        short = [each for each in rows.schema if each.type == pa.int16()]
+        return iceberg_tables.request(self._folder, name, short)
+
+    def absent(self) -> SourceRequest:
+        return iceberg_tables.request(self._folder, "none")
 
 
 class Postgres:
@@ -183,6 +198,7 @@ SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
     "file": Parquet,
     "delta": Delta,
     "duckdb": Duckdb,
+    "iceberg": Iceberg,
     "postgres": Postgres,
     "sqlite": Sqlite,
     "arrow_file": ArrowFile,

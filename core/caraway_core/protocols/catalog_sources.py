@@ -22,11 +22,17 @@ class CatalogRequest:
     params: Mapping[str, str] = field(repr=False)
     base_dir: Path
     cache_dir: Path
+    described: frozenset[str] = frozenset()
+    """The titles of the tables that statements use. The marks of others may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTable:
-    """A table that a catalog source lists. `mark` is a text that changes when its columns do."""
+    """A table that a catalog source lists.
+
+    `mark` is a text that changes when `resolve` would answer differently: with the columns, and
+    with the rows too if these are pinned.
+    """
 
     schema: str
     name: str

@@ -1,6 +1,7 @@
 """Calls the sources of catalogs in threads, as `asking` does those of datasets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
@@ -45,13 +46,16 @@ class CatalogCalls:
         source, request = self._source(declared)
         return await self._call(source.fingerprint, request, polling=True)
 
-    async def tables(self, declared: DeclaredCatalog) -> Sequence[ListedTable]:
-        """Return all tables, also those that are not included.
+    async def tables(
+        self, declared: DeclaredCatalog, described: frozenset[str] = frozenset()
+    ) -> Sequence[ListedTable]:
+        """Return the tables that are included, with the marks of those that are described.
 
         Raises:
             DatasetError: the source cannot be read, or there are too many tables.
         """
         source, request = self._source(declared)
+        request = replace(request, described=described)
 
         def listed(asked: CatalogRequest) -> Sequence[ListedTable]:
             included = (each for each in source.tables(asked) if declared.includes(each.title))

@@ -49,6 +49,11 @@ class SourceCatalogState:
     def name(self) -> str:
         return self.declared.name
 
+    @property
+    def titles(self) -> frozenset[str]:
+        """The tables that are described, without the name of the catalog."""
+        return frozenset(self.listed[name].title for name in self.described if name in self.listed)
+
     def take(self, found: Iterable[ListedTable], fingerprint: str | None) -> bool:
         """Take a new list. Returns whether tables left that were described."""
         listed: dict[TableName, ListedTable] = {}

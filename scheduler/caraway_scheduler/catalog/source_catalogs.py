@@ -152,7 +152,9 @@ class SourceCatalogs:
         async with state.listing:
             fingerprint = await self._calls.fingerprint(state.declared)
             if fingerprint is None or fingerprint != state.fingerprint:
-                has_left = state.take(await self._calls.tables(state.declared), fingerprint)
+                has_left = state.take(
+                    await self._calls.tables(state.declared, state.titles), fingerprint
+                )
             else:
                 has_left = False
                 state.succeed()

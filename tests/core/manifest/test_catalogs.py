@@ -46,7 +46,7 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
         (
             "{from: mysql, name: a}",
-            "no connector of catalogs 'mysql'; known: duckdb, postgres, sqlite",
+            "no connector of catalogs 'mysql'; known: duckdb, iceberg, postgres, sqlite",
         ),
         ("{from: postgress, name: a}", "did you mean 'postgres'?"),
         ("{from: postgres, name: a}\n  - {from: duckdb, name: A}", "the name 'a' is taken"),

@@ -18,11 +18,12 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"6: management: 'management' is not implemented yet; {off}",
         "8: extensions: 'extensions' is not implemented yet; remove it",
         "10: secrets[0].from: no secret store 'kubernetes'; known: dotenv, env, file",
-        "13: catalogs[0].from: no connector of catalogs 'iceberg'; known: duckdb, postgres, sqlite",
+        "13: catalogs[0].from: no connector of catalogs 'glue'; known: duckdb, iceberg, "
+        "postgres, sqlite",
         "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
         "catalog are read; a dataset can be `access: read_write`",
-        "15: datasets[0].from: no connector 'oracle'; known: abfss, "
-        "cdc, debezium, delta, duckdb, file, gs, http, https, memory, mysql, postgres, s3, sqlite",
+        "15: datasets[0].from: no connector 'oracle'; known: abfss, cdc, debezium, delta, duckdb, "
+        "file, gs, http, https, iceberg, memory, mysql, postgres, s3, sqlite",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(

@@ -1,0 +1,1 @@
+"""The source of Iceberg tables, and of the catalogs that list them."""

@@ -1,0 +1,23 @@
+"""The declarations of Iceberg; imports nothing of it."""
+
+from caraway_core.loading.declarations import CatalogConnector, Connector
+from caraway_plugins.sources import declared
+
+REST = frozenset(
+    "iceberg_token iceberg_oauth2_credential iceberg_oauth2_token_url iceberg_oauth2_server_url "
+    "iceberg_oauth2_scope".split()
+)
+"""Params of catalogs."""
+_STORES = frozenset().union(*declared.OF_STORE.values())
+_S3 = frozenset(
+    "iceberg_s3_endpoint iceberg_s3_region iceberg_s3_access_key_id iceberg_s3_secret_access_key "
+    "iceberg_s3_session_token".split()
+)
+
+ICEBERG = Connector(
+    "caraway_plugins.sources.iceberg.source:IcebergSource",
+    REST | _STORES | _S3 | {"iceberg_snapshot"},
+)
+ICEBERG_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.iceberg.catalog:IcebergCatalog", REST | _STORES | _S3
+)

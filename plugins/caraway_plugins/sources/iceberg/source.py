@@ -1,0 +1,129 @@
+"""Datasets that are Iceberg tables: in a folder, in a bucket, or in a REST catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
+from caraway_core.tables import TableSpec
+from caraway_plugins.iceberg import read_metadata
+from caraway_plugins.iceberg.column_types import NoIcebergTypeError
+from caraway_plugins.iceberg.read_metadata import NoSnapshotError, ReadMetadata
+from caraway_plugins.sources import files as local_files
+from caraway_plugins.sources import params
+from caraway_plugins.sources.iceberg import describing, finding, locations, planning, rest
+from caraway_plugins.sources.iceberg.finding import FoundMetadata
+from caraway_plugins.sources.iceberg.locations import TableFiles
+
+_DAMAGED = (LookupError, TypeError, ValueError, OSError, EOFError)
+_SNAPSHOT = "iceberg_snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenedTable:
+    """The metadata of a table, and what finds its files."""
+
+    metadata: ReadMetadata
+    files: TableFiles
+
+
+class IcebergSource:
+    """An Iceberg table, pinned to the snapshot that is current when it is resolved."""
+
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
+
+    def resolve(self, request: SourceRequest) -> TableSpec:
+        is_in_catalog = _is_in_catalog(request)
+        opened = _of_catalog(request) if is_in_catalog else _of_folder(request)
+        metadata, files = opened.metadata, opened.files
+        with _worded(request):
+            snapshot, schema = metadata.at(request.params.get(_SNAPSHOT, ""))
+            planned = [] if snapshot is None else planning.plan(files, metadata, snapshot)
+            return describing.describe(files, metadata, schema, planned, request.declared)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        if not _is_in_catalog(request):
+            found = _found(request, _files(request, {}))
+            status = found.place.find()
+            return f"{found.place.path} {status and (status.size_bytes, status.stamp)}"
+        metadata = _of_catalog(request).metadata
+        with _worded(request):
+            snapshot, schema = metadata.at(request.params.get(_SNAPSHOT, ""))
+            return f"{metadata.uuid} {snapshot and snapshot.id} {schema.id} {len(schema.fields)}"
+
+
+def _is_in_catalog(request: SourceRequest) -> bool:
+    return request.path.startswith(("http://", "https://"))
+
+
+def _of_folder(request: SourceRequest) -> _OpenedTable:
+    files = _files(request, {})
+    found = _found(request, files)
+    name = found.place.path.rpartition("/")[2]
+    content = found.place.read(f"the metadata file '{name}' of the table")
+    with _worded(request, f"the metadata file '{name}'"):
+        metadata = read_metadata.read(content)
+    if found.folder is not None:
+        files.moved(metadata.location, _written(request, found))
+    return _OpenedTable(metadata, files)
+
+
+def _of_catalog(request: SourceRequest) -> _OpenedTable:
+    path = rest.path_of(request.path)
+    if not path.table:
+        raise DatasetError(
+            "invalid",
+            f"'{path.base}' names no table; write https://HOST/v1/namespaces/NAMESPACE/tables/TABLE",
+        )
+    with rest.connected(path, params.checked(request.connector, request.params)) as catalog:
+        loaded = catalog.load(path.namespace, path.table)
+    with _worded(request, "the metadata"):
+        return _OpenedTable(read_metadata.parsed(loaded.metadata), _files(request, loaded.config))
+
+
+def _files(request: SourceRequest, config: Mapping[str, str]) -> TableFiles:
+    params.checked(request.connector, request.params)
+    is_local = "://" not in request.path or _is_in_catalog(request)
+    is_local = is_local or request.path.startswith("file://")
+    return TableFiles(str(request.name), locations.store_values(request.params, config), is_local)
+
+
+def _found(request: SourceRequest, files: TableFiles) -> FoundMetadata:
+    return finding.find(files.place(_root(request)))
+
+
+def _root(request: SourceRequest) -> str:
+    """Return where the table is, as its metadata would say it."""
+    scheme, _, rest_ = request.path.partition("://")
+    is_local = not rest_ or scheme == "file"
+    return local_files.local_path(request) if is_local else request.path
+
+
+def _written(request: SourceRequest, found: FoundMetadata) -> str:
+    """Return the folder of a table as a location."""
+    assert found.folder is not None
+    scheme, _, rest_ = _root(request).partition("://")
+    if not rest_:
+        return found.folder
+    return f"{scheme}://{rest_.partition('/')[0]}/{found.folder}".rstrip("/")
+
+
+@contextmanager
+def _worded(request: SourceRequest, what: str = "the metadata") -> Iterator[None]:
+    """Translate errors of metadata to those of datasets."""
+    try:
+        yield
+    except NoSnapshotError as exc:
+        message = f"the table does not have what params.{_SNAPSHOT} names: {exc}"
+        raise DatasetError("not_found", message) from exc
+    except NoIcebergTypeError as exc:
+        raise DatasetError("unsupported", f"the table cannot be read: {exc}") from exc
+    except _DAMAGED as exc:
+        raise DatasetError(
+            "invalid",
+            f"{what} of the Iceberg table '{request.name}' is cut or damaged; restore the file, or "
+            "name an earlier one in `from`",
+        ) from exc
