@@ -11,9 +11,10 @@ from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import CatalogConnector
 from caraway_core.protocols.catalog_sources import CatalogRequest, CatalogSource, ListedTable
-from tests.kit import duckdb_files, iceberg_catalog, sqlite_files
+from tests.kit import duckdb_files, iceberg_catalog, mariadb, sqlite_files
 from tests.kit.engine import rows, session
 from tests.kit.iceberg_catalog import IcebergCatalogServer
+from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
 
 SCHEMA = "of catalogs"
@@ -36,8 +37,9 @@ class CatalogKind(Protocol):
 class PostgresDatabase:
     schema = SCHEMA
 
-    def __init__(self, folder: Path, server: Server) -> None:
-        self._folder, self._server = folder, server
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._server: Server = request.getfixturevalue("postgres")
 
     def run(self, *statements: str) -> None:
         self._server.execute(*statements)
@@ -50,12 +52,35 @@ class PostgresDatabase:
         return self.request(pg_db="none")
 
 
+class MysqlServer:
+    """A server, whose databases are schemas."""
+
+    schema = SCHEMA
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._server: Mariadb = request.getfixturevalue("mariadb_server")
+
+    def run(self, *statements: str) -> None:
+        self._server.execute(
+            *(each.replace('"', "`").replace(" CASCADE", "") for each in statements)
+        )
+
+    def request(self, **params: str) -> CatalogRequest:
+        login = {"mysql_db": "", "mysql_user": "reader", "mysql_pass": "hunter2"}
+        given = {**self._server.params, **login, **params}
+        return CatalogRequest("c", "mysql", "", given, self._folder, self._folder)
+
+    def absent(self) -> CatalogRequest:
+        return self.request(mysql_db="none")
+
+
 class SqliteFile:
     """A file, whose only schema is `main`."""
 
     schema = "main"
 
-    def __init__(self, folder: Path, _server: Server) -> None:
+    def __init__(self, folder: Path, _request: pytest.FixtureRequest) -> None:
         self._folder = folder
 
     def run(self, *statements: str) -> None:
@@ -72,7 +97,7 @@ class SqliteFile:
 class DuckdbFile:
     schema = SCHEMA
 
-    def __init__(self, folder: Path, _server: Server) -> None:
+    def __init__(self, folder: Path, _request: pytest.FixtureRequest) -> None:
         self._folder = folder
 
     def run(self, *statements: str) -> None:
@@ -91,8 +116,8 @@ class IcebergRest:
 
     schema = SCHEMA
 
-    def __init__(self, server: IcebergCatalogServer) -> None:
-        self._server = server
+    def __init__(self, _folder: Path, request: pytest.FixtureRequest) -> None:
+        self._server: IcebergCatalogServer = request.getfixturevalue("iceberg_server")
 
     def run(self, *statements: str) -> None:
         self._server.run(*statements)
@@ -107,8 +132,10 @@ class IcebergRest:
         return self.request("/v1/namespaces/none")
 
 
-CATALOGS: Mapping[str, Callable[[Path, Server], CatalogKind]] = {
+CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "duckdb": DuckdbFile,
+    "iceberg": IcebergRest,
+    "mysql": MysqlServer,
     "postgres": PostgresDatabase,
     "sqlite": SqliteFile,
 }
@@ -134,19 +161,24 @@ def iceberg_server(tmp_path: Path) -> Iterator[IcebergCatalogServer]:
         yield server
 
 
-@pytest.fixture(params=sorted([*CATALOGS, "iceberg"]))
+@pytest.fixture(params=sorted(CATALOGS))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module")
+def mariadb_server() -> Iterator[Mariadb]:
+    with mariadb.serving() as server:
+        server.execute(
+            "CREATE USER reader@localhost IDENTIFIED BY 'hunter2'",
+            "GRANT SELECT, SHOW VIEW ON *.* TO reader@localhost",
+        )
+        yield server
+
+
 @pytest.fixture
-def kind(
-    name: str, tmp_path: Path, postgres: Server, request: pytest.FixtureRequest
-) -> CatalogKind:
-    if name == "iceberg":
-        made: CatalogKind = IcebergRest(request.getfixturevalue("iceberg_server"))
-    else:
-        made = CATALOGS[name](tmp_path, postgres)
+def kind(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> CatalogKind:
+    made = CATALOGS[name](tmp_path, request)
     if made.schema == SCHEMA:
         made.run(f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE', f'CREATE SCHEMA "{SCHEMA}"')
     made.run(
@@ -158,7 +190,7 @@ def kind(
 
 
 def test_every_source_has_a_class_here() -> None:
-    assert {*CATALOGS, "iceberg"} == set(registry.CATALOG_SOURCES)
+    assert set(CATALOGS) == set(registry.CATALOG_SOURCES)
 
 
 def test_it_declares_itself(name: str) -> None:

@@ -45,8 +45,8 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ("{from: postgres, name: a, access: read_write}", "'access' is not implemented yet"),
         ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
         (
-            "{from: mysql, name: a}",
-            "no connector of catalogs 'mysql'; known: duckdb, iceberg, postgres, sqlite",
+            "{from: oracle, name: a}",
+            "no connector of catalogs 'oracle'; known: duckdb, iceberg, mysql, postgres, sqlite",
         ),
         ("{from: postgress, name: a}", "did you mean 'postgres'?"),
         ("{from: postgres, name: a}\n  - {from: duckdb, name: A}", "the name 'a' is taken"),

@@ -27,7 +27,7 @@ _SESSION = (
 _READ_ONLY = "SET SESSION TRANSACTION READ ONLY"
 
 
-def login(request: SourceRequest) -> dict[str, str]:
+def login(request: SourceRequest, *, needs_database: bool = True) -> dict[str, str]:
     """Return how to connect, in the form that is sent to executors.
 
     Raises:
@@ -39,7 +39,7 @@ def login(request: SourceRequest) -> dict[str, str]:
         found.setdefault(name, given.text(f"mysql_{name}") or "")
     found.setdefault("port", given.text("mysql_tcp_port") or _PORT)
     found["sslmode"] = found["sslmode"].lower().replace("-", "_") or "required"
-    for name in ("host", "db", "user"):
+    for name in ("host", "db", "user") if needs_database else ("host", "user"):
         if not found[name]:
             raise _invalid(request, f"params.mysql_{name} is missing")
     if found["sslmode"] not in _MODES:
@@ -122,7 +122,7 @@ def _connected(login: Mapping[str, str], how: Mapping[str, Any]) -> Connection:
         **how,
         user=login["user"],
         password=login["pass"],
-        database=login["db"],
+        database=login["db"] or None,
         charset="utf8mb4",
         connect_timeout=CONNECT_S,
         autocommit=True,

@@ -1,6 +1,6 @@
 """The declarations of MySQL and MariaDB, with their dialect; imports nothing of the client."""
 
-from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_core.loading.dialects import Dialect
 
 _NARROWED = "CASE WHEN {{0}} BETWEEN {} AND {} OR {{0}} IS NULL THEN {{0}} ELSE {} END"
@@ -46,11 +46,10 @@ DIALECT = Dialect(
 """Texts are compared as their collations do, and dates may be zero, so that what is equal to the
 engine is found, and compared again by it."""
 
-MYSQL = Connector(
-    "caraway_plugins.sources.mysql.source:MysqlSource",
-    frozenset(
-        "mysql_connection_string mysql_host mysql_tcp_port mysql_db mysql_user mysql_pass "
-        "mysql_sslmode mysql_sslrootcert".split()
-    ),
+_LOGIN = frozenset(
+    "mysql_connection_string mysql_host mysql_tcp_port mysql_db mysql_user mysql_pass "
+    "mysql_sslmode mysql_sslrootcert".split()
 )
+MYSQL = Connector("caraway_plugins.sources.mysql.source:MysqlSource", _LOGIN)
 MYSQL_READER = DatabaseReader("caraway_plugins.sources.mysql.reader:MysqlReader", dialect=DIALECT)
+MYSQL_CATALOG = CatalogConnector("caraway_plugins.sources.mysql.tables:MysqlCatalog", _LOGIN)

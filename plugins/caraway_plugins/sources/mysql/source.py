@@ -2,7 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,7 +18,8 @@ from caraway_plugins.sources.mysql import declared
 
 _COLUMNS = """
 SELECT column_name, data_type, column_type, character_set_name, numeric_precision, numeric_scale
-FROM information_schema.columns WHERE table_schema = %s AND table_name = %s
+FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s AND find_in_set('select', privileges)
 ORDER BY ordinal_position
 """
 _SIZE = """
@@ -40,6 +43,7 @@ _UNICODE = frozenset({"utf8mb4", "utf8mb3", "utf8"})
 _MOST_DIGITS = 38
 _AUTH = (1044, 1045, 1698)
 _NO_DATABASE = 1049
+_Run = Callable[..., list[tuple[Any, ...]]]
 
 
 class MysqlSource:
@@ -69,9 +73,15 @@ class MysqlSource:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _look(
-    request: SourceRequest,
-) -> tuple[dict[str, str], tuple[str, str], list[RemoteColumn], Sequence[tuple[Any, ...]]]:
+@contextmanager
+def opened(
+    request: SourceRequest, *, needs_database: bool = True
+) -> Iterator[tuple[dict[str, str], _Run]]:
+    """Connect to the server of a request; give its login, and what runs statements there.
+
+    Raises:
+        DatasetError: the server cannot be reached, or refuses the login or a statement.
+    """
     if find_spec("pymysql") is None:
         raise DatasetError(
             "unsupported",
@@ -82,18 +92,25 @@ def _look(
 
     from caraway_plugins.sources.mysql import connecting
 
-    login = connecting.login(request)
-    schema, table = database_files.relation(request)
-    relation = (login["db"] if schema == "main" else schema, table)
+    login = connecting.login(request, needs_database=needs_database)
     try:
         connection = connecting.connect(login)
         try:
-            rows = connecting.run(connection, _COLUMNS, *relation)
-            sizes = connecting.run(connection, _SIZE, *relation)
+            yield login, partial(connecting.run, connection)
         finally:
             connecting.drop(connection)
     except (pymysql.MySQLError, OSError) as exc:
         raise _not_read(request, exc) from exc
+
+
+def _look(
+    request: SourceRequest,
+) -> tuple[dict[str, str], tuple[str, str], list[RemoteColumn], Sequence[tuple[Any, ...]]]:
+    schema, table = database_files.relation(request)
+    with opened(request) as (login, run):
+        relation = (login["db"] if schema == "main" else schema, table)
+        rows = run(_COLUMNS, *relation)
+        sizes = run(_SIZE, *relation)
     if not rows:
         raise DatasetError(
             "not_found",
