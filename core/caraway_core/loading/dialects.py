@@ -27,6 +27,8 @@ Operation = Literal[
     "limit",
     "offset",
     "filter",
+    "join",
+    "outer join",
     "count",
     "count distinct",
     "extreme",
@@ -36,7 +38,8 @@ Operation = Literal[
     "avg decimal",
     "avg double",
 ]
-"""Operations that may be exact; `filter` is that of one aggregate, `extreme` is min and max."""
+"""Operations that may be exact; `filter` is that of one aggregate, `extreme` is min and max, and
+`outer join` a join that keeps all rows of one side."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Replaces the parts of a plan that a database can answer with reads of its answers.
 
-Groupings, orderings and limits are pushed where the database can compute them. For other parts the
-database returns the columns and rows that the plan needs. Conditions that it may evaluate
+Joins, groupings, orderings and limits are pushed where the database can compute them. For other
+parts the database returns the columns and rows that the plan needs. Conditions that it may evaluate
 differently stay in the plan, above its rows.
 """
 
@@ -37,10 +37,14 @@ from caraway_engine.stages.stage_schemas import StageSchemas
 
 @dataclass(frozen=True, slots=True)
 class PushedPlan:
-    """A plan that reads answers as inputs. If `fragment` is None, the only answer is the result."""
+    """A plan that reads answers as inputs. If `fragment` is None, the only answer is the result.
+
+    If it `has_joins`, some are left to the engine.
+    """
 
     fragment: bytes | None
     answers: Mapping[str, SourceQuery] = field(default_factory=dict)
+    has_joins: bool = False
 
 
 def reads_remote(tables: Mapping[TableName, TableSpec], names: Any) -> bool:
@@ -95,7 +99,8 @@ class _Pushing:
         made = self._pushed(rel)
         if not self._answers or self._is_doubtful(made):
             return None
-        return PushedPlan(self._functions.plan(made), self._answers)
+        has_joins = any(kind(each) in ("join", "cross") for each in walk(made))
+        return PushedPlan(self._functions.plan(made), self._answers, has_joins)
 
     def _query(self, rel: Rel) -> RemoteQuery:
         query = self._translator.query(rel)
@@ -151,8 +156,15 @@ class _Pushing:
         return leaf
 
     def _answer(self, rel: Rel, query: RemoteQuery, stage: str = "") -> SourceQuery:
-        schema = self._schemas.schema(self._functions.plan(rel), stage)
+        schema = self._schemas.schema(self._functions.plan(self._apart(rel)), stage)
         return SourceQuery(query.table, query.sql(schema), schema, query.is_reducing)
+
+    def _apart(self, rel: Rel) -> Rel:
+        """Give the columns of each join different names, without which it has no schema."""
+        made = [self._apart(each) for each in children(rel)]
+        if kind(rel) == "join":
+            made = list(self._naming.apart(made[0], made[1], join_type(rel)))
+        return with_children(rel, made)
 
     def _is_doubtful(self, rel: Rel) -> bool:
         """Return whether a remote table is still read directly, or columns may be mixed up.

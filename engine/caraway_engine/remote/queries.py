@@ -1,6 +1,6 @@
-"""A SELECT that is built step by step, starting at the table."""
+"""A SELECT that is built step by step, starting at a table or at a join of two SELECTs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -10,10 +10,12 @@ from caraway_core.tables import RemoteTable
 from caraway_engine.remote import words
 from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
 
+Condition = Callable[[Sequence[Term]], Term]
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteQuery:
-    """A SELECT over one table, or over another query of that table.
+    """A SELECT over one table, or over a join of two other queries; `table` is the first one.
 
     `keys` are the GROUP BY expressions, or None. `is_reducing` means that the database does more
     than read and filter.
@@ -75,6 +77,21 @@ class RemoteQuery:
             raise NotPushableError("a limit of a limit")
         return replace(self, order=tuple(order), limit=limit, offset=offset, is_reducing=True)
 
+    def joined(self, other: "RemoteQuery", verb: str, condition: Condition) -> "RemoteQuery":
+        """Join with the rows of another query, which the same login reads.
+
+        Each side is a query in parentheses: what it leaves out and computes comes before the join.
+        """
+        if (self.table.reader, self.table.login) != (other.table.reader, other.table.login):
+            raise NotPushableError("tables of two databases")
+        left, ours = self._side(0)
+        right, theirs = other._side(1)
+        test = condition((*ours, *theirs))
+        if test.kind != "bool" or not test.is_exact:
+            raise NotPushableError("a condition of a join")
+        source = f"{left} {verb} {right} ON {test.sql}"
+        return RemoteQuery(self.table, source, (*ours, *theirs))
+
     def sql(self, schema: pa.Schema) -> str:
         """Return the SQL text, with columns converted to what the driver sends for a schema."""
         columns = [
@@ -85,11 +102,7 @@ class RemoteQuery:
             columns = [
                 f"{each} AS {name}" for each, name in zip(columns, self._names(), strict=False)
             ]
-        parts = [f"SELECT {', '.join(columns) or 'TRUE'} FROM {self.source}"]
-        if self.tests:
-            parts.append(f"WHERE {' AND '.join(self.tests)}")
-        if self.keys:
-            parts.append(f"GROUP BY {', '.join(self.keys)}")
+        parts = [self._rows(columns)]
         if self.order:
             parts.append(f"ORDER BY {', '.join(self.order)}")
         if self.limit is not None:
@@ -99,6 +112,27 @@ class RemoteQuery:
         if self.offset:
             parts.append(f"OFFSET {self.offset}")
         return " ".join(parts)
+
+    def _rows(self, columns: Sequence[str]) -> str:
+        """Return the SQL text without an order and a limit."""
+        parts = [f"SELECT {', '.join(columns) or 'TRUE'} FROM {self.source}"]
+        if self.tests:
+            parts.append(f"WHERE {' AND '.join(self.tests)}")
+        if self.keys:
+            parts.append(f"GROUP BY {', '.join(self.keys)}")
+        return " ".join(parts)
+
+    def _side(self, number: int) -> tuple[str, tuple[Term, ...]]:
+        """Return this query as one side of a join, and its columns there."""
+        if self.limit is not None or self.offset or self.order:
+            raise NotPushableError("a join of first rows")
+        quoted = self.writer.quoted
+        alias = quoted(f"side{number}")
+        names = [quoted(f"column{place}") for place in range(len(self.columns))]
+        columns = [f"{each.sql} AS {name}" for each, name in zip(self.columns, names, strict=True)]
+        made = zip(self.columns, names, strict=True)
+        terms = tuple(replace(each, sql=f"{alias}.{name}", is_literal=False) for each, name in made)
+        return f"({self._rows(columns)}) AS {alias}", terms
 
     def _names(self) -> Iterator[str]:
         """Return names of the answer's columns that no column of the table has.

@@ -1,23 +1,24 @@
-"""Translates Substrait relations to SQL queries, where they read one table of a database."""
+"""Translates Substrait relations to SQL queries, where they read tables of one database."""
 
 from collections.abc import Callable, Mapping
 
 from substrait.algebra_pb2 import Expression, FetchRel, Rel, SortField
 
 from caraway_core.ids import TableName
+from caraway_core.loading.dialects import Operation
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import expressions, words
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
-from caraway_engine.stages import naming
+from caraway_engine.stages import joins, naming
 from caraway_engine.stages.functions import Functions
-from caraway_engine.stages.relations import body, kind, table_name
+from caraway_engine.stages.relations import body, join_type, kind, table_name
 
 Relation = Callable[[RemoteTable], str]
 
 
 class Translator:
-    """Translates the parts of one plan that the database of a table can answer."""
+    """Translates the parts of one plan that a database can answer."""
 
     def __init__(
         self, functions: Functions, tables: Mapping[TableName, TableSpec], named: Relation
@@ -83,6 +84,22 @@ class Translator:
             )
         return below.grouped(keys, measures)
 
+    def _join(self, rel: Rel) -> RemoteQuery:
+        operation, verb = _VERBS.get(join_type(rel), (None, ""))
+        if operation is None or rel.join.HasField("post_join_filter"):
+            raise NotPushableError(f"a join of type {join_type(rel)}")
+        left, right = self.query(rel.join.left), self.query(rel.join.right)
+        left.writer.need(operation)
+        if not joins.keys(rel, len(left.columns), self._functions):
+            raise NotPushableError("a join without equal keys")
+        return left.joined(
+            right,
+            verb,
+            lambda columns: expressions.scalar(
+                rel.join.expression, columns, self._functions, left.writer
+            ),
+        )
+
     def _fetch(self, rel: Rel) -> RemoteQuery:
         fetch = rel.fetch
         limit, offset = _count(fetch, "count_expr"), _count(fetch, "offset_expr")
@@ -128,10 +145,16 @@ _DIRECTIONS = {
     "SORT_DIRECTION_DESC_NULLS_FIRST": (True, True),
     "SORT_DIRECTION_DESC_NULLS_LAST": (True, False),
 }
+_VERBS: Mapping[str, tuple[Operation, str]] = {
+    "INNER": ("join", "JOIN"),
+    "LEFT": ("outer join", "LEFT JOIN"),
+    "RIGHT": ("outer join", "RIGHT JOIN"),
+}
 _MAKERS: Mapping[str, Callable[[Translator, Rel], RemoteQuery]] = {
     "read": Translator._read,
     "filter": Translator._filter,
     "project": Translator._project,
     "aggregate": Translator._aggregate,
     "fetch": Translator._fetch,
+    "join": Translator._join,
 }

@@ -49,6 +49,7 @@ class Term:
     is_finite: bool = False
     is_text: bool = False
     is_prefiltered: bool = False
+    is_literal: bool = False
 
 
 def kind_of(type_: pa.DataType) -> Kind:
@@ -113,12 +114,14 @@ class SqlWriter:
         """Return a Python value as an SQL literal."""
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
             moment = value.astimezone(datetime.UTC).replace(tzinfo=None)
-            return Term(self._literal("timestamptz", moment.isoformat(sep=" ")), "timestamptz")
+            sql = self._literal("timestamptz", moment.isoformat(sep=" "))
+            return Term(sql, "timestamptz", is_literal=True)
         for type_, (kind, text) in _LITERALS.items():
             if type(value) is type_:
                 digits, scale = _literal_digits(value)
                 name, content = text(value)
-                return Term(self._literal(name, content), kind, digits=digits, scale=scale)
+                sql = self._literal(name, content)
+                return Term(sql, kind, digits=digits, scale=scale, is_literal=True)
         raise NotPushableError(f"a value of {type(value).__name__}")
 
     def compared(self, name: str, left: Term, right: Term) -> Term:
@@ -132,9 +135,10 @@ class SqlWriter:
         if not is_exact and (sign == "<>" or (left.kind == "text" and sign != "=")):
             raise NotPushableError(name)
         self._fit(left, right)
-        if left.kind == "text" and sign not in ("=", "<>"):
-            left = Term(f"{left.sql}{self._dialect.collation}", "text", left.is_exact)
-        return Term(f"({left.sql} {sign} {right.sql})", "bool", is_exact)
+        # An equality with a literal can use any index. Two columns may have two collations.
+        has_one = sign in ("=", "<>") and (left.is_literal or right.is_literal)
+        collation = "" if has_one or left.kind != "text" else self._dialect.collation
+        return Term(f"({left.sql}{collation} {sign} {right.sql})", "bool", is_exact)
 
     def both(self, name: str, left: Term, right: Term) -> Term:
         """Return AND or OR."""
@@ -174,9 +178,9 @@ class SqlWriter:
             raise NotPushableError("in")
         self._fit(value, *options)
         is_exact = not any(each.is_prefiltered for each in (value, *options))
-        return Term(
-            f"({value.sql} IN ({', '.join(each.sql for each in options)}))", "bool", is_exact
-        )
+        has_one = value.kind != "text" or all(each.is_literal for each in options)
+        first = value.sql if has_one else f"{value.sql}{self._dialect.collation}"
+        return Term(f"({first} IN ({', '.join(each.sql for each in options)}))", "bool", is_exact)
 
     def computed(self, name: str, left: Term, right: Term) -> Term:
         """Return arithmetic on integers and decimals, which both sides compute exactly."""

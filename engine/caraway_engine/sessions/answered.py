@@ -68,16 +68,17 @@ class AnsweredPlans:
         pushed = self._found(plan)
         if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
             return analysis
-        if pushed.fragment is None and not plan.settings_off:
+        if pushed.fragment is None:
             return replace(analysis, reads={}, filters={}, is_answered=True)
         objection = "its database answers a part of it, so it runs whole"
         return replace(analysis, plan=None, objection=objection, reads={}, filters={})
 
     def _over_answers(self, plan: StatementPlan, schema: pa.Schema) -> Startable | None:
-        if plan.facts.operation is not Operation.QUERY or plan.is_product or plan.settings_off:
+        if plan.facts.operation is not Operation.QUERY or plan.is_product:
             return None
         pushed = self._found(plan)
-        if pushed is None:
+        # The settings are those of joins of the engine.
+        if pushed is None or (pushed.has_joins and plan.settings_off):
             return None
         from caraway_engine.remote import answers, streams
 

@@ -42,9 +42,11 @@ def facts(postgres: Server) -> RemoteTable:
 
 @pytest.fixture(scope="module")
 def tables(facts: RemoteTable, postgres: Server) -> dict[str, TableSpec]:
+    """Return tables of two logins, which the database does not join."""
     remote.load(postgres, "stage_groups", GROUPS, key="k")
     groups = _split(remote.resolved(postgres, "stage_groups"), "k", 25)
-    return {"facts": facts, "groups": groups}
+    login = {**groups.login, "application_name": "groups"}
+    return {"facts": facts, "groups": replace(groups, login=login)}
 
 
 def _split(table: RemoteTable, key: str, *edges: int) -> RemoteTable:
@@ -86,6 +88,24 @@ async def test_tasks_send_statements_over_key_ranges(
     assert all('"id" >= (100)::int8' in each for each in facts)
     ranges = [set(re.findall(r'\(("id" [^()]*)\)', each)) for each in facts]
     assert all(ranges) and not ranges[0] & ranges[1]
+
+
+async def test_a_join_below_a_grouping_is_one_statement(
+    tables: dict[str, TableSpec], facts: RemoteTable, tmp_path: Path
+) -> None:
+    assert isinstance(tables["groups"], RemoteTable)
+    groups = replace(tables["groups"], login=facts.login)
+    with remote.watched() as sent:
+        async with in_process_cluster(tmp_path, {"facts": facts, "groups": groups}) as cluster:
+            answer = await cluster.execute(JOIN)
+            assert len(sent) == 1 and " JOIN " in sent[0] and "GROUP BY" in sent[0]
+            # Without one, the executors join: each reads ranges of the tables.
+            joined = await cluster.execute(JOIN.split("GROUP BY")[0].replace(
+                "g, count(*) AS n, sum(v) AS s", "v, g"
+            ))  # fmt: skip
+    assert answer.to_pylist() == expected()
+    assert joined.num_rows == sum(each["n"] for each in expected())
+    assert len(sent) == 5 and not any(" JOIN " in each for each in sent[1:])
 
 
 async def test_explain_shows_the_statements(tables: dict[str, TableSpec], tmp_path: Path) -> None:

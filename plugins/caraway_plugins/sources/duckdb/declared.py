@@ -10,8 +10,8 @@ DIALECT = Dialect(
     exact=frozenset(
         {
             "like", "add int", "subtract int", "multiply int", "cast int", "group", "sort",
-            "limit", "offset", "filter", "count", "count distinct", "extreme", "sum int",
-            "sum decimal",
+            "limit", "offset", "filter", "join", "outer join", "count", "count distinct",
+            "extreme", "sum int", "sum decimal",
         }
     ),
     literals={

@@ -11,7 +11,8 @@ POSTGRES = Dialect(
             "like", "add int", "subtract int", "multiply int", "shift int", "add decimal",
             "subtract decimal", "multiply decimal", "cast int", "cast decimal", "cast double",
             "group", "sort", "limit", "offset", "filter", "count", "count distinct", "extreme",
-            "sum int", "sum decimal", "sum double", "avg decimal", "avg double",
+            "join", "outer join", "sum int", "sum decimal", "sum double", "avg decimal",
+            "avg double",
         }
     ),
     literals={
