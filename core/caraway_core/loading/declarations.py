@@ -73,3 +73,5 @@ class DatabaseReader(Declaration):
     """A reader of tables that a database keeps, with the dialect of the database."""
 
     dialect: Dialect = ROWS_ALONE
+    is_writable: bool = False
+    """It is a `RemoteWriter`, so rows can be inserted."""

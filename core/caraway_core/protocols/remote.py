@@ -1,4 +1,5 @@
-"""Reading tables that a database keeps: the engine generates the statement, a plug-in sends it."""
+"""Reading and writing tables that a database keeps: the engine generates the statements that read
+them, and a plug-in sends them."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -33,4 +34,31 @@ class RemoteReader(Protocol):
 
         Its columns become those of the schema, in order. Never blocks.
         """
+        ...
+
+
+class RemoteInsert(Protocol):
+    """Rows that are inserted into a table, all or none. Its methods block."""
+
+    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """Insert the rows in one transaction, and return their number.
+
+        The first row is asked for when the transaction has begun. An error of `rows` ends it.
+
+        Raises:
+            QueryError: the database refuses a row, cannot be reached or fails. The message says
+                whether rows may be there.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop the statement if it runs; any thread may call it."""
+        ...
+
+
+class RemoteWriter(RemoteReader, Protocol):
+    """A reader that also inserts rows. Its declaration says so, see `DatabaseReader`."""
+
+    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
+        """Return an INSERT of these columns of a table; others get their defaults. Never blocks."""
         ...

@@ -328,6 +328,10 @@ class RemoteTable(TableSpec):
     row_count: int | None = None
 
     @property
+    def why_unchangeable(self) -> str:
+        return "its rows are in a database; change them there"
+
+    @property
     def title(self) -> str:
         return f"{self.reader} table '{'.'.join(self.relation)}'"
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
 from caraway_core.loading import registry
-from caraway_core.protocols.remote import RemoteReader, RemoteRows
+from caraway_core.loading.declarations import DatabaseReader
+from caraway_core.protocols.remote import RemoteReader, RemoteRows, RemoteWriter
 from caraway_core.work import SourceQuery
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
@@ -30,6 +31,13 @@ def reader(name: str) -> RemoteReader:
         made = registry.REMOTE_READERS.load(name)
         _readers.setdefault(name, made())
     return _readers[name]
+
+
+def writer(name: str) -> RemoteWriter | None:
+    """Return the reader of a kind of table, if it also inserts rows."""
+    declared = registry.REMOTE_READERS.declared(name)
+    is_writable = isinstance(declared, DatabaseReader) and declared.is_writable
+    return cast("RemoteWriter", reader(name)) if is_writable else None
 
 
 def use(name: str, reader: RemoteReader) -> None:

@@ -8,8 +8,10 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from caraway_core.tables import RemoteTable
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
+from caraway_engine.sessions import writes
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.stages import fragments
@@ -38,6 +40,21 @@ class AnsweredPlans:
         return self._over_answers(plan, schema) or Startable(
             plan, schema, partial(streams.LateStream, natural), is_waiting=True
         )
+
+    def inserting(self, plan: StatementPlan, schema: pa.Schema, table: RemoteTable) -> Startable:
+        """Return a startable that inserts rows into a table of a database.
+
+        Raises:
+            InvalidQueryError: no rows can be inserted into it.
+        """
+        from caraway_engine.remote import writing
+
+        (made,) = plan.dataframe.logical_plan()._raw_plan.inputs()
+        rows = writes.named(self._registered.contexts.main, made)
+        columns = pa.schema([table.schema.field(name) for name in rows.schema().names])
+        run = partial(natively.run, rows, self._registered.scratch)
+        stream = partial(writing.InsertStream, table, columns, run, schema)
+        return Startable(plan, schema, stream, is_waiting=True)
 
     def explained(self, made: Startable, behind: StatementPlan) -> Startable:
         """Have an EXPLAIN show the statements for databases of the plan behind it.

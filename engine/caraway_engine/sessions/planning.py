@@ -69,6 +69,8 @@ class StatementPlanner:
         self._versions.fill(plan.stored, plan.views)
         try:
             schema = self._schema(plan)
+            if table := self._registered.inserted(plan.facts):
+                return self._answered.inserting(plan, schema, table)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
                     made = self._answered.startable(plan, schema)

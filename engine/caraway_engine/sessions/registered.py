@@ -13,7 +13,7 @@ from caraway_core.errors import CarawayError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.texts.names import SOURCE_SCHEMA
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine import known_faults, stored
 from caraway_engine.errors import failures
 from caraway_engine.execution import contexts
@@ -30,7 +30,7 @@ from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
-from caraway_engine.statements.plan_facts import PlanFacts
+from caraway_engine.statements.plan_facts import Operation, PlanFacts
 from caraway_engine.statements.table_schemas import TableSchema
 from caraway_engine.table_functions import stand_ins
 
@@ -187,6 +187,15 @@ class Registered:
         """Return whether a plan reads remote tables, directly or through views."""
         tables = self.snapshot.tables
         return any(is_external(tables.get(name)) for name in self._reads(facts))
+
+    def inserted(self, facts: PlanFacts) -> RemoteTable | None:
+        """Return the table of a database that a plan inserts rows into, if it does."""
+        if facts.write is None or facts.operation is not Operation.WRITE:
+            return None
+        # Here: pyarrow's datasets are slow to import, and few statements need them.
+        from caraway_engine.remote import writing
+
+        return writing.target(self.snapshot.tables.get(facts.write.table))
 
     def files(self, facts: PlanFacts) -> presence.SingleFiles:
         """Return the files that must exist for a plan, including those read through views."""

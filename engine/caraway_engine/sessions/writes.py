@@ -36,13 +36,32 @@ class Insertion:
 
     def rows(self, context: SessionContext) -> Table:
         """Return a view of the rows to insert."""
-        return context.create_dataframe_from_logical_plan(LogicalPlan(self.plan)).into_view()
+        return named(context, self.plan).into_view()
 
     def sql(self, name: str) -> str:
         """Return the INSERT statement. Its rows are registered under `name` among the inputs."""
-        columns = ", ".join(map(_quoted, subplans.schema(self.plan).names))
+        columns = ", ".join(map(_quoted, _names(self.plan)))
         target = contexts.quoted(self.target)
         return f"INSERT INTO {target} ({columns}) SELECT * FROM {INPUT_SCHEMA}.{_quoted(name)}"
+
+
+def named(context: SessionContext, rows: Any) -> Any:
+    """Return the rows of an INSERT, with the columns that the statement names.
+
+    The engine fills the others with NULL. A database may have defaults for them.
+    """
+    return _frame(context, rows).select(*map(_column, _names(rows)))
+
+
+def _names(rows: Any) -> Sequence[str]:
+    given = zip(subplans.schema(rows).names, rows.to_variant().projections(), strict=True)
+    return [name for name, each in given if not _is_filled(each)]
+
+
+def _is_filled(expression: Any) -> bool:
+    while expression.variant_name() in ("Alias", "Cast"):
+        (expression,) = expression.rex_call_operands()
+    return bool(expression.variant_name() == "Literal")
 
 
 def insertion(plan: Any, targets: Mapping[TableName, TableName]) -> Insertion | None:

@@ -73,5 +73,7 @@ POSTGRES_CATALOG = CatalogConnector(
     "caraway_plugins.sources.postgres.tables:PostgresCatalog", _PG_LOGIN
 )
 POSTGRES_READER = DatabaseReader(
-    "caraway_plugins.sources.postgres.reader:PostgresReader", dialect=postgres.POSTGRES
+    "caraway_plugins.sources.postgres.reader:PostgresReader",
+    dialect=postgres.POSTGRES,
+    is_writable=True,
 )

@@ -1,9 +1,10 @@
-"""Files that a DuckDB of this process reads; each is open only while statements read it.
+"""Files that a DuckDB of this process reads and writes; each is open only while statements do.
 
 A DuckDB takes some 20 ms to start, and attaching a file to it 1 to 2 ms.
 """
 
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,48 +13,102 @@ import duckdb
 from caraway_plugins.sources.duckdb.settings import SETTINGS
 
 _MOST_KEPT = 16
+_WAIT_S = 10.0
+"""For so long a statement that writes waits for those that read, and new ones for it."""
+_BUSY_S = 2.0
+"""For so long a statement that reads waits for another process that writes."""
+_AGAIN_S = 0.02
+_WRITTEN = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
+"""The files of a database, by what follows its path."""
 _TAKEN = frozenset({"memory", "system", "temp"})
 """Names of databases that each DuckDB has."""
 
 
 class AttachedFile:
-    """A DuckDB that reads one file, and no other."""
+    """A DuckDB that reads and writes one file, and no other."""
 
     def __init__(self, path: str) -> None:
         stem = Path(path).stem
         self._path = path
         self._name = _quoted(f"{stem}_file" if stem.lower() in _TAKEN else stem, '"')
-        self._lock = threading.Lock()
-        self._is_attached = False
+        self._changed = threading.Condition()
+        self._mode = ""
+        self._cursors = self._writers = 0
         self._base = duckdb.connect(":memory:", config=SETTINGS)
-        allowed = ", ".join(_quoted(each, "'") for each in (path, f"{path}.wal"))
+        allowed = ", ".join(_quoted(path + each, "'") for each in _WRITTEN)
         self._base.execute(f"SET allowed_paths = [{allowed}]")
         self._base.execute("SET enable_external_access = false")
         self._base.execute("SET GLOBAL TimeZone = 'UTC'")
         self.users = 0
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the file, which is attached unless it is already."""
-        with self._lock:
-            if not self._is_attached:
-                self._base.execute(
-                    f"ATTACH {_quoted(self._path, chr(39))} AS {self._name} (READ_ONLY)"
-                )
-                self._is_attached = True
+    def cursor(self, *, is_writing: bool = False) -> duckdb.DuckDBPyConnection:
+        """Return a connection to the file, which is attached unless it is already.
+
+        Raises:
+            duckdb.Error: another process writes it, or others read it for too long.
+        """
+        with self._changed:
+            if is_writing:
+                self._make_writable()
+            elif not self._changed.wait_for(lambda: not self._writers, _WAIT_S):
+                raise duckdb.IOException("a statement waits to write")
+            if not self._mode:
+                self._attach("READ_ONLY", _BUSY_S)
             cursor = self._base.cursor()
-        cursor.execute(f"USE {self._name}")
-        return cursor
+            cursor.execute(f"USE {self._name}")
+            self._cursors += 1
+            return cursor
 
     def leave(self, cursor: duckdb.DuckDBPyConnection | None) -> None:
         """Close a connection; after the last one, let others write the file."""
-        with self._lock:
+        with self._changed:
             if cursor is not None:
                 with suppress(duckdb.Error):
                     cursor.close()
-            if _left(self) == 0 and self._is_attached:
+                self._cursors -= 1
+            if not self._cursors and self._mode:
                 with suppress(duckdb.Error):  # The next one to leave tries again.
-                    self._base.execute(f"DETACH {self._name}")
-                    self._is_attached = False
+                    self._detach()
+            self._changed.notify_all()
+        _left(self)
+
+    def _make_writable(self) -> None:
+        """Attach the file to write to it, after those have left that read it."""
+        self._writers += 1
+        try:
+            while self._mode != "READ_WRITE":
+                if not self._changed.wait_for(self._may_write, _WAIT_S):
+                    raise duckdb.IOException("others read it")
+                if self._mode:
+                    self._detach()
+                self._attach("READ_WRITE", _WAIT_S)
+        finally:
+            self._writers -= 1
+            self._changed.notify_all()
+
+    def _may_write(self) -> bool:
+        return not self._cursors or self._mode == "READ_WRITE"
+
+    def _attach(self, mode: str, longest_s: float) -> None:
+        """Attach the file, after another process has left it that holds its lock."""
+        sql = f"ATTACH {_quoted(self._path, chr(39))} AS {self._name} ({mode})"
+        end_s = time.monotonic() + longest_s
+        while True:
+            try:
+                self._base.execute(sql)
+            except duckdb.Error as exc:
+                if not is_busy(exc) or time.monotonic() > end_s:
+                    raise
+                self._changed.wait(_AGAIN_S)
+                if self._mode:  # Another thread has attached it.
+                    return
+            else:
+                self._mode = mode
+                return
+
+    def _detach(self) -> None:
+        self._base.execute(f"DETACH {self._name}")
+        self._mode = ""
 
     def close(self) -> None:
         """Close the DuckDB."""
@@ -80,10 +135,14 @@ def taken(path: str) -> AttachedFile:
         return found
 
 
-def _left(file: AttachedFile) -> int:
+def is_busy(exc: duckdb.Error) -> bool:
+    """Return whether an error means that another process or DuckDB has the file open."""
+    return "lock" in str(exc) or "file handle conflict" in str(exc)
+
+
+def _left(file: AttachedFile) -> None:
     with _kept_lock:
         file.users -= 1
-        return file.users
 
 
 def _quoted(text: str, quote: str) -> str:

@@ -45,7 +45,7 @@ DUCKDB = Connector(
     poll_s=1.0,
 )
 DUCKDB_READER = DatabaseReader(
-    "caraway_plugins.sources.duckdb.reader:DuckdbReader", dialect=DIALECT
+    "caraway_plugins.sources.duckdb.reader:DuckdbReader", dialect=DIALECT, is_writable=True
 )
 DUCKDB_CATALOG = CatalogConnector(
     "caraway_plugins.sources.duckdb.tables:DuckdbCatalog",

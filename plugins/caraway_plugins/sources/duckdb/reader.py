@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb.attached import AttachedFile
@@ -38,6 +39,12 @@ class DuckdbReader:
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "DuckdbRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return DuckdbRows(table, sql, schema)
+
+    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
+        """Return an INSERT of rows; it starts when it is run."""
+        from caraway_plugins.sources.duckdb import writer
+
+        return writer.DuckdbInsert(table, columns)
 
 
 class DuckdbRows:

@@ -121,7 +121,7 @@ def _described(
 
 
 def _not_opened(file: DatabaseFile, exc: "duckdb.Error") -> DatasetError:
-    if "lock" in str(exc):
+    if "lock" in str(exc) or "file handle conflict" in str(exc):
         return file.error("unavailable", "is being written by another process; it is tried again")
     return file.error("invalid", "is not a DuckDB database that this version can read")
 

@@ -51,5 +51,7 @@ _LOGIN = frozenset(
     "mysql_sslmode mysql_sslrootcert".split()
 )
 MYSQL = Connector("caraway_plugins.sources.mysql.source:MysqlSource", _LOGIN)
-MYSQL_READER = DatabaseReader("caraway_plugins.sources.mysql.reader:MysqlReader", dialect=DIALECT)
+MYSQL_READER = DatabaseReader(
+    "caraway_plugins.sources.mysql.reader:MysqlReader", dialect=DIALECT, is_writable=True
+)
 MYSQL_CATALOG = CatalogConnector("caraway_plugins.sources.mysql.tables:MysqlCatalog", _LOGIN)

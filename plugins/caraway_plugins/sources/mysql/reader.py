@@ -10,6 +10,7 @@ import pyarrow as pa
 import pymysql
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.mysql import connecting, decoding
 
@@ -27,6 +28,12 @@ class MysqlReader:
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "MysqlRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return MysqlRows(table, sql, schema)
+
+    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
+        """Return an INSERT of rows; it starts when it is run."""
+        from caraway_plugins.sources.mysql import writer
+
+        return writer.MysqlInsert(table, columns)
 
 
 class MysqlRows:

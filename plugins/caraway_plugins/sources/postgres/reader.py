@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.postgres.databases import Databases, Login
 
@@ -67,6 +68,12 @@ class PostgresReader:
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "PostgresRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return PostgresRows(self, table, sql, schema)
+
+    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
+        """Return an INSERT of rows; it starts when it is run."""
+        from caraway_plugins.sources.postgres import writer
+
+        return writer.PostgresInsert(table, columns)
 
     def take(self, table: RemoteTable) -> Any | None:
         """Return an idle connection, or None."""

@@ -47,7 +47,7 @@ SQLITE = Connector(
     poll_s=1.0,
 )
 SQLITE_READER = DatabaseReader(
-    "caraway_plugins.sources.sqlite.reader:SqliteReader", dialect=DIALECT
+    "caraway_plugins.sources.sqlite.reader:SqliteReader", dialect=DIALECT, is_writable=True
 )
 SQLITE_CATALOG = CatalogConnector(
     "caraway_plugins.sources.sqlite.tables:SqliteCatalog",

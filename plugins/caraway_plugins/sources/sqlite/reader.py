@@ -12,6 +12,7 @@ from adbc_driver_manager import dbapi
 from adbc_driver_sqlite import dbapi as sqlite
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.sqlite import forms
 
@@ -32,6 +33,17 @@ def connect(path: str) -> Any:
     return connection
 
 
+def connect_to_write(path: str) -> Any:
+    """Open a file to write to it, in a transaction that ends with a commit.
+
+    Raises:
+        dbapi.Error: it cannot be opened.
+    """
+    connection = sqlite.connect(f"{Path(path).as_uri()}?mode=rw", autocommit=False)
+    run(connection, *_SETTINGS)
+    return connection
+
+
 def run(connection: Any, *statements: str) -> None:
     """Run statements without rows."""
     with connection.cursor() as cursor:
@@ -45,6 +57,12 @@ class SqliteReader:
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "SqliteRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return SqliteRows(table, sql, schema)
+
+    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
+        """Return an INSERT of rows; it starts when it is run."""
+        from caraway_plugins.sources.sqlite import writer
+
+        return writer.SqliteInsert(table, columns)
 
 
 class SqliteRows:

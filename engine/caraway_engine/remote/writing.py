@@ -1,0 +1,108 @@
+"""INSERT into tables of databases: the engine computes the rows, and a plug-in inserts them."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.errors import ExecutionError, InvalidQueryError
+from caraway_core.protocols.remote import RemoteInsert
+from caraway_core.tables import RemoteTable, TableSpec
+from caraway_engine.execution.streams import OwnStream
+from caraway_engine.remote import answers, streams
+from caraway_engine.remote.opened import OpenedReads, noted
+from caraway_engine.remote.streams import OwnBatch
+
+
+def target(table: TableSpec | None) -> RemoteTable | None:
+    """Return the table if a database keeps it."""
+    return table if isinstance(table, RemoteTable) else None
+
+
+class InsertStream(OwnStream):
+    """The result of an INSERT: the number of its rows, once the database has committed them."""
+
+    def __init__(
+        self, table: RemoteTable, columns: pa.Schema, start: Callable[[], Any], schema: pa.Schema
+    ) -> None:
+        """`start` returns the rows as a stream of the engine.
+
+        Raises:
+            InvalidQueryError: no rows can be inserted into tables of this kind.
+        """
+        writer = answers.writer(table.reader)
+        if writer is None:
+            raise InvalidQueryError(
+                f"INSERT is not supported: rows of {table.title} cannot be written here"
+            )
+        self._writing = _Writing(writer.insert(table, columns), start, columns)
+        self._schema = schema
+        self._is_begun = False
+        streams.closer.start()
+
+    async def __anext__(self) -> OwnBatch:
+        if self._is_begun:
+            raise StopAsyncIteration
+        self._is_begun = True
+        loop = asyncio.get_running_loop()
+        count = await loop.run_in_executor(streams.pool, self._writing.run)
+        column = pa.array([count], self._schema.types[0])
+        return OwnBatch(pa.RecordBatch.from_arrays([column], schema=self._schema))
+
+    def close(self) -> None:
+        """See `OwnStream.close`."""
+        streams.closer.give(self._writing)
+
+
+class _Writing:
+    """An INSERT under way. Its methods block; any thread may call `close`."""
+
+    def __init__(self, insert: RemoteInsert, start: Callable[[], Any], columns: pa.Schema) -> None:
+        self._insert = insert
+        self._start = start
+        self._columns = columns
+        self._opened = OpenedReads()
+        self._is_closed = False
+        self._lock = Lock()
+
+    def run(self) -> int:
+        with self._lock:
+            if self._is_closed:
+                raise ExecutionError("the statement was stopped; no row was inserted")
+        return self._insert.run(self._rows())
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+        try:
+            self._opened.close()
+        finally:
+            self._insert.close()
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        with noted(self._opened):
+            stream = self._start()
+        for batch in stream:
+            if self._is_closed:
+                raise ExecutionError("the statement was stopped; no row was inserted")
+            yield _typed(batch.to_pyarrow(), self._columns)
+
+
+def _typed(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """Return rows with the types of a table.
+
+    Raises:
+        InvalidQueryError: a value does not fit its column.
+    """
+    made = []
+    for array, field in zip(batch.columns, columns, strict=True):
+        try:
+            made.append(array if array.type == field.type else pc.cast(array, field.type))
+        except pa.ArrowException as exc:
+            raise InvalidQueryError(
+                f"a value for column '{field.name}' is not a {field.type}; no row was inserted"
+            ) from exc
+    return pa.RecordBatch.from_arrays(made, schema=columns)
