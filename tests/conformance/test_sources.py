@@ -24,7 +24,7 @@ from caraway_core.loading.declarations import Connector
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
-from caraway_plugins.sources.postgres import catalog
+from caraway_plugins.sources import key_ranges
 from tests.conformance import documented
 from tests.kit import duckdb_files, iceberg_tables, remote, sqlite_files
 from tests.kit import mariadb as mariadb_tables
@@ -168,7 +168,7 @@ class Mysql:
         self._server = server
 
     def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        mariadb_tables.load(self._server, name, rows)
+        mariadb_tables.load(self._server, name, rows, "key" if "key" in rows.schema.names else "")
         return mariadb_tables.request(self._server, name, mysql_pass="")
 
     def absent(self) -> SourceRequest:
@@ -304,7 +304,7 @@ LARGE = pa.table({"key": pa.array(range(1_000), pa.int64()), "other": [1.5] * 1_
 def test_large_tables_have_parts_where_the_source_says_so(
     kind: Kind, source: Source, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "_SPLIT_BYTES", 4_096)
+    monkeypatch.setattr(key_ranges, "SPLIT_BYTES", 4_096)
     table = source.resolve(kind.write(LARGE, name))
     pieces = session({"t": table}).pieces(TableName("t"))
     assert bool(pieces and table.is_divisible) == source.capabilities.splits

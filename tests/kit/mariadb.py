@@ -180,14 +180,17 @@ def kept(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def load(server: Mariadb, name: str, rows: pa.Table) -> None:
-    """Create or replace a table with these rows."""
+def load(server: Mariadb, name: str, rows: pa.Table, key: str = "") -> None:
+    """Create or replace a table with these rows; a key is a column with distinct values."""
     columns = ", ".join(f"{quoted(each.name)} {column_type(each.type)}" for each in rows.schema)
+    unique = f", PRIMARY KEY ({quoted(key)})" if key else ""
     marks = ", ".join(["%s"] * rows.num_columns)
     values = list(zip(*(_values(each) for each in kept(rows).columns), strict=True))
     with closing(server.connect()) as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
-        cursor.execute(f"CREATE TABLE {quoted(name)} ({columns}) ENGINE=Aria CHARSET=utf8mb4")
+        cursor.execute(
+            f"CREATE TABLE {quoted(name)} ({columns}{unique}) ENGINE=Aria CHARSET=utf8mb4"
+        )
         cursor.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", values)
 
 

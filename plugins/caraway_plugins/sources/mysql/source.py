@@ -2,18 +2,18 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.tables import RemoteColumn, RemoteTable
-from caraway_plugins.sources import database_files
+from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
+from caraway_plugins.sources import database_files, key_ranges
 from caraway_plugins.sources.mysql import declared
 
 _COLUMNS = """
@@ -25,6 +25,10 @@ ORDER BY ordinal_position
 _SIZE = """
 SELECT table_rows, data_length FROM information_schema.tables
 WHERE table_schema = %s AND table_name = %s
+"""
+_KEY = """
+SELECT min(column_name) FROM information_schema.key_column_usage
+WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' HAVING count(*) = 1
 """
 _WHOLE = {"tinyint": 8, "smallint": 16, "mediumint": 32, "int": 32, "bigint": 64}
 _TYPES = {
@@ -46,29 +50,42 @@ _NO_DATABASE = 1049
 _Run = Callable[..., list[tuple[Any, ...]]]
 
 
+class _Found(NamedTuple):
+    """A table of the server."""
+
+    login: dict[str, str]
+    relation: tuple[str, str]
+    columns: list[RemoteColumn]
+    size_bytes: int
+    row_count: int | None
+    splits: tuple[RemoteSplit, ...]
+
+
 class MysqlSource:
     """A table or view that the server answers statements about."""
 
     declaration = declared.MYSQL
-    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
+    capabilities = SourceCapabilities(
+        projection=True, filters=True, limit=True, splits=True, statements=True
+    )
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
-        login, relation, columns, sizes = _look(request)
-        known = {each.name: each for each in columns}
-        found = tuple(_as_declared(*each) for each in database_files.chosen(request, known))
-        rows, size = sizes[0] if sizes else (None, None)
+        found = _look(request)
+        known = {each.name: each for each in found.columns}
+        columns = tuple(_as_declared(*each) for each in database_files.chosen(request, known))
         return RemoteTable(
-            pa.schema([pa.field(each.name, each.type) for each in found]),
+            pa.schema([pa.field(each.name, each.type) for each in columns]),
             "mysql",
-            relation,
-            found,
-            login,
-            int(size or 0),
-            row_count=None if rows is None else int(rows),
+            found.relation,
+            columns,
+            found.login,
+            found.size_bytes,
+            found.splits,
+            found.row_count,
         )
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        _login, _relation, columns, _sizes = _look(request)
+        columns = _look(request).columns
         parts = [(each.name, str(each.type), each.is_comparable) for each in columns]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -103,21 +120,43 @@ def opened(
         raise _not_read(request, exc) from exc
 
 
-def _look(
-    request: SourceRequest,
-) -> tuple[dict[str, str], tuple[str, str], list[RemoteColumn], Sequence[tuple[Any, ...]]]:
+def _look(request: SourceRequest) -> _Found:
     schema, table = database_files.relation(request)
     with opened(request) as (login, run):
         relation = (login["db"] if schema == "main" else schema, table)
         rows = run(_COLUMNS, *relation)
         sizes = run(_SIZE, *relation)
+        row_count, size_bytes = sizes[0] if sizes else (None, None)
+        splits = _splits(run, relation, {row[0]: row[1] for row in rows}, int(size_bytes or 0))
     if not rows:
         raise DatasetError(
             "not_found",
             f"dataset '{request.name}': the server has no table '{'.'.join(relation)}' that the "
             "user may read",
         )
-    return login, relation, [_column(*row) for row in rows], sizes
+    columns = [_column(*row) for row in rows]
+    count = None if row_count is None else int(row_count)
+    return _Found(login, relation, columns, int(size_bytes or 0), count, splits)
+
+
+def _splits(
+    run: _Run, relation: tuple[str, str], types: Mapping[str, str], size_bytes: int
+) -> tuple[RemoteSplit, ...]:
+    """Cut a large table evenly between the least and the largest value of its key."""
+    key = run(_KEY, *relation) if size_bytes >= 2 * key_ranges.SPLIT_BYTES else []
+    if not key or types.get(key[0][0]) not in _WHOLE:
+        return ()
+    column, table = _quoted(key[0][0]), ".".join(map(_quoted, relation))
+    ((low, high),) = run(f"SELECT min({column}), max({column}) FROM {table}")
+    if low is None:
+        return ()
+    steps = key_ranges.MOST_SPLITS * 4
+    values = [low + (high - low) * number // steps for number in range(steps + 1)]
+    return key_ranges.cut(key[0][0], values, size_bytes)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _not_read(request: SourceRequest, exc: Exception) -> DatasetError:

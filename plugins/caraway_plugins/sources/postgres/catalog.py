@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from caraway_core.tables import RemoteColumn, RemoteSplit
 from caraway_plugins.changes.postgres import types
 from caraway_plugins.changes.postgres.catalog import chosen_columns
 from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
+from caraway_plugins.sources import key_ranges
 
 _TABLE = """
 SELECT c.oid, pg_table_size(c.oid), current_setting('server_encoding'), c.reltuples::bigint
@@ -58,8 +58,6 @@ _COMPARABLE = frozenset(
      "timestamp", "timestamptz"}
 )  # fmt: skip
 """Types that PostgreSQL compares like Arrow; not `char(n)`, which ignores trailing blanks."""
-_SPLIT_BYTES = 16 * 1024 * 1024
-_MOST_SPLITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def look(connection: Any, place: ReplicatedTable, declared: Sequence[pa.Field]) 
         )
     if not chosen:
         raise DatasetError("schema", f"{place.title} has no columns")
-    splits = _splits(key[0], key[1], int(size_bytes)) if key else ()
+    splits = key_ranges.cut(key[0], _values(key[1]), int(size_bytes)) if key else ()
     # Before version 14 a table that was never analysed has 0 rows, as one without rows has.
     row_count = int(estimate) if estimate > 0 else None
     return FoundTable(chosen, int(size_bytes), splits, row_count)
@@ -132,13 +130,6 @@ def _as_declared(column: RemoteColumn, type_: pa.DataType) -> RemoteColumn:
     return RemoteColumn(column.name, type_, False, column.is_text or pa.types.is_string(type_))
 
 
-def _splits(column: str, bounds: str, size_bytes: int) -> tuple[RemoteSplit, ...]:
-    """Cut a table at values of its key that have about as many rows between them."""
-    values = sorted({int(each) for each in bounds.strip("{}").split(",")})
-    count = min(size_bytes // _SPLIT_BYTES, _MOST_SPLITS, len(values) - 1)
-    if count < 2:
-        return ()
-    cuts = [values[number * (len(values) - 1) // count] for number in range(1, count)]
-    edges = [None, *dict.fromkeys(cuts), None]
-    share = size_bytes // (len(edges) - 1)
-    return tuple(RemoteSplit(column, low, high, share) for low, high in pairwise(edges))
+def _values(bounds: str) -> list[int]:
+    """Return the bounds of a histogram, between which are about as many rows each."""
+    return [int(each) for each in bounds.strip("{}").split(",")]

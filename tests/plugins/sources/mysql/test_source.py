@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import DatasetError, QueryError
+from caraway_engine.remote import datasets
+from caraway_plugins.sources import key_ranges
 from caraway_plugins.sources.mysql import connecting
 from caraway_plugins.sources.mysql.reader import MysqlReader
 from caraway_plugins.sources.mysql.source import MysqlSource
 from tests.kit.deadlines import until
 from tests.kit.engine import rows, session
-from tests.kit.mariadb import Mariadb, request, resolved, serving
+from tests.kit.mariadb import Mariadb, quoted, request, resolved, serving
 from tests.kit.remote import watched
 
 
@@ -209,3 +211,50 @@ async def test_a_table_that_is_gone_is_an_error_of_the_statement(server: Mariadb
     server.execute("DROP TABLE gone")
     with pytest.raises(QueryError, match="it is not what it was when it was loaded"):
         await rows(over, "SELECT * FROM t")
+
+
+@pytest.mark.parametrize(
+    ("column", "numbers"),
+    [
+        ("SMALLINT", "-5 + seq"),
+        ("BIGINT UNSIGNED", "18446744073709551615 - seq * 9"),
+        ("INT", "if(seq = 1, -2147483648, seq)"),
+    ],
+)
+async def test_a_large_table_is_cut_into_ranges_of_its_key(
+    server: Mariadb, monkeypatch: pytest.MonkeyPatch, column: str, numbers: str
+) -> None:
+    monkeypatch.setattr(key_ranges, "SPLIT_BYTES", 4_096)
+    name = "k`ey; --"
+    server.execute(
+        "DROP TABLE IF EXISTS large",
+        f"CREATE TABLE large ({quoted(name)} {column} PRIMARY KEY, v INT) ENGINE=Aria",
+        f"INSERT INTO large SELECT {numbers}, seq FROM seq_1_to_2000",
+    )
+    table = resolved(server, "large")
+    assert 2 <= len(table.splits) <= key_ranges.MOST_SPLITS and table.is_divisible
+    counts = [
+        server.rows(f"SELECT count(*) FROM large WHERE {datasets.in_split(table, each)}")[0][0]
+        for each in table.splits
+    ]
+    assert sum(counts) == 2_000
+    over = session({"t": table})
+    assert await rows(over, "SELECT count(*) AS n, sum(v) AS s FROM t") == [
+        {"n": 2_000, "s": 2_001_000}
+    ]
+
+
+def test_what_has_no_key_of_whole_numbers_is_read_in_one_piece(
+    server: Mariadb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_ranges, "SPLIT_BYTES", 1)
+    for number, columns in enumerate((
+        "a INT", "a VARCHAR(9) PRIMARY KEY", "a INT, b INT, PRIMARY KEY (a, b)", "a INT UNIQUE",
+        "a INT PRIMARY KEY",
+    )):  # fmt: skip
+        server.execute(f"CREATE TABLE uncut{number} ({columns}) ENGINE=Aria")
+        if number < 4:
+            assert not resolved(server, f"uncut{number}").splits
+    assert not resolved(server, "uncut4").splits  # It has no rows.
+    server.execute("CREATE VIEW uncut_view AS SELECT 1 AS a")
+    assert not resolved(server, "uncut_view").splits
