@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kit import flight_sql_server
 from tests.kit import mariadb as mariadb_tables
+from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server, serving
 
@@ -18,4 +20,10 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[Mariadb]:
     with mariadb_tables.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def flight_sql() -> Iterator[FlightSqlServer]:
+    with flight_sql_server.serving() as server:
         yield server

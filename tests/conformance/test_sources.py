@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import deltalake
 import pyarrow as pa
@@ -29,6 +29,7 @@ from tests.conformance import documented
 from tests.kit import duckdb_files, iceberg_tables, remote, sqlite_files
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.engine import rows, session
+from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
 
@@ -175,6 +176,20 @@ class Mysql:
         return mariadb_tables.request(self._server, "none")
 
 
+class FlightSql:
+    """A table of a Flight SQL server."""
+
+    def __init__(self, server: FlightSqlServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, rows)
+        return self._server.request(name)
+
+    def absent(self) -> SourceRequest:
+        return self._server.request("none")
+
+
 class ArrowFile:
     """A file for the source of docs/contributors/write-a-source.md."""
 
@@ -227,15 +242,20 @@ STATEMENTS = [
 ]
 
 
-@pytest.fixture(params=[*SOURCES, "mysql"])
+SERVED: Mapping[str, Callable[[Any], Kind]] = {"flightsql": FlightSql, "mysql": Mysql}
+"""The sources with a server of their own."""
+FIXTURES = {"flightsql": "flight_sql", "mysql": "mariadb"}
+
+
+@pytest.fixture(params=[*SOURCES, *SERVED])
 def connector(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
 def kind(connector: str, tmp_path: Path, postgres: Server, request: pytest.FixtureRequest) -> Kind:
-    if connector == "mysql":
-        return Mysql(request.getfixturevalue("mariadb"))
+    if connector in SERVED:
+        return SERVED[connector](request.getfixturevalue(FIXTURES[connector]))
     return SOURCES[connector](tmp_path, postgres)
 
 
@@ -367,7 +387,7 @@ def test_count_of_rows_is_that_of_the_rows_where_it_is_known(
     kind: Kind, source: Source, name: str, connector: str
 ) -> None:
     table = source.resolve(kind.write(LARGE, name))
-    assert table.row_count == (None if connector == "file" else 1_000)
+    assert table.row_count == (None if connector in ("file", "flightsql") else 1_000)
 
 
 def test_what_is_not_there_is_not_found(kind: Kind, source: Source) -> None:

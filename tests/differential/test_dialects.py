@@ -10,6 +10,7 @@ from caraway_core.errors import ExecutionError, QueryError
 from tests.differential import (
     asking,
     duckdb_runner,
+    flight_sql_runner,
     hostile_table,
     mariadb_runner,
     postgres_runner,
@@ -25,7 +26,9 @@ from tests.kit import generating
 from tests.kit.remote import watched
 
 DIALECTS: dict[str, Opening] = {
+    "caraway": flight_sql_runner.in_caraway,
     "duckdb": duckdb_runner.in_duckdb,
+    "flightsql": flight_sql_runner.in_flight_sql,
     "mysql": mariadb_runner.in_mariadb,
     "postgres": postgres_runner.in_postgres,
     "sqlite": sqlite_runner.in_sqlite,

@@ -73,6 +73,8 @@ class Dialect:
     sends_decimals_as_text: bool = False
     has_nulls_order: bool = True
     """ORDER BY has NULLS FIRST and NULLS LAST; otherwise NULLs are sorted by a key of their own."""
+    names_answers: bool = False
+    """The columns of an answer need names of their own: equal ones are refused or lost."""
     no_limit: str = ""
     """A limit that is none, where an offset needs a limit before it."""
 

@@ -98,7 +98,7 @@ class RemoteQuery:
             self.writer.sent(term, field.type)
             for term, field in zip(self.columns, schema, strict=True)
         ]
-        if self.order:
+        if self.order or self.writer.names_answers:
             columns = [
                 f"{each} AS {name}" for each, name in zip(columns, self._names(), strict=False)
             ]

@@ -91,6 +91,11 @@ class SqlWriter:
         """A limit that is none, where an offset needs a limit before it; else empty."""
         return self._dialect.no_limit
 
+    @property
+    def names_answers(self) -> bool:
+        """True if the columns of an answer need names of their own."""
+        return self._dialect.names_answers
+
     def need(self, operation: Operation) -> None:
         """Check that the database does something exactly as the engine does."""
         self._need(operation)

@@ -22,8 +22,8 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "mysql, postgres, sqlite",
         "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
         "catalog are read; a dataset can be `access: read_write`",
-        "15: datasets[0].from: no connector 'oracle'; known: abfss, cdc, debezium, delta, duckdb, "
-        "file, gs, http, https, iceberg, memory, mysql, postgres, s3, sqlite",
+        "15: datasets[0].from: no connector 'oracle'; known: abfss, caraway, cdc, debezium, delta, "
+        "duckdb, file, flightsql, gs, http, https, iceberg, memory, mysql, postgres, s3, sqlite",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(
@@ -77,7 +77,7 @@ datasets:
         ("flie:a.csv", "no connector 'flie'; did you mean 'file'?"),
         ("data/a.csv", "no connector 'data'"),
         ("/a.csv", "'/a.csv' names no connector; write '<connector>:<path>', for example"),
-        ("spice.ai/eth.blocks", "no connector 'spice.ai'; known: abfss, cdc"),
+        ("spice.ai/eth.blocks", "no connector 'spice.ai'; known: abfss, caraway"),
     ],
 )
 def test_unknown_connectors_are_refused(refuses: Refuses, origin: str, message: str) -> None:

@@ -1,0 +1,177 @@
+"""Datasets that are tables behind Flight SQL: `from: flightsql:TABLE`, `from: caraway:TABLE`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
+from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
+from caraway_core.tables import RemoteColumn, RemoteTable
+from caraway_plugins.sources import database_files, params, schemas
+from caraway_plugins.sources.flightsql import declared
+
+_SCHEMES = {
+    "": "grpc+tcp", "grpc": "grpc+tcp", "grpc+tcp": "grpc+tcp", "http": "grpc+tcp",
+    "grpc+tls": "grpc+tls", "https": "grpc+tls",
+}  # fmt: skip
+_ADDRESS = re.compile(r"(?:([a-z+]+)://)?([^/@\s]+:\d+)/?")
+_PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
+_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
+_TIMEOUT_S = 30.0
+_ABSENT = re.compile("not found|not exist|unknown table|no such|no table", re.IGNORECASE)
+
+
+class FlightSqlSource:
+    """A table of a Flight SQL server."""
+
+    declaration = declared.FLIGHTSQL
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
+
+    def resolve(self, request: SourceRequest) -> RemoteTable:
+        login, relation, columns = _look(request)
+        known = {each.name: each for each in columns}
+        found = tuple(_as_declared(*each) for each in database_files.chosen(request, known))
+        schema = pa.schema([pa.field(each.name, each.type) for each in found])
+        return RemoteTable(schema, request.connector, relation, found, login)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        _login, _relation, columns = _look(request)
+        parts = [(each.name, str(each.type)) for each in columns]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+class CarawaySource(FlightSqlSource):
+    """A table of another runtime of Caraway."""
+
+    declaration = declared.CARAWAY
+
+
+def _look(
+    request: SourceRequest,
+) -> tuple[dict[str, str], tuple[str, ...], list[RemoteColumn]]:
+    if find_spec("adbc_driver_flightsql") is None:
+        raise DatasetError(
+            "unsupported",
+            f"dataset '{request.name}': tables of Flight SQL servers need the package "
+            "'adbc-driver-flightsql', which is not installed; install it with: pip install "
+            "'caraway[flightsql]'",
+        )
+    login, relation = _login(request), _relation(request)
+    schema = _described(request, login, relation)
+    columns = [RemoteColumn(each.name, _type(each.type), is_comparable=True) for each in schema]
+    if not columns:
+        raise DatasetError("schema", f"dataset '{request.name}': its table has no columns")
+    return login, relation, columns
+
+
+def _type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of a column: moments are in UTC, whichever zone the server shows them in."""
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, "UTC")
+    return schemas.plain(type_)
+
+
+def _described(
+    request: SourceRequest, login: Mapping[str, str], relation: tuple[str, ...]
+) -> pa.Schema:
+    from caraway_plugins.sources.flightsql import connecting
+
+    given = params.checked(request.connector, request.params)
+    timeout_s = given.seconds("client_timeout", _TIMEOUT_S)
+    table = ".".join('"' + each.replace('"', '""') + '"' for each in relation)
+    try:
+        connection = connecting.FlightSqlConnection(login, timeout_s)
+        try:
+            reader = connection.begin(f"SELECT * FROM {table} WHERE 1 = 0")
+            schema = reader.schema
+            reader.close()
+            return schema
+        finally:
+            connection.close()
+    except (connecting.Error, pa.ArrowException, OSError) as exc:
+        raise _not_read(request, login, exc) from exc
+
+
+def _not_read(request: SourceRequest, login: Mapping[str, str], exc: Exception) -> DatasetError:
+    from caraway_plugins.sources.flightsql import connecting
+
+    kind, name = request.connector, request.name
+    if connecting.is_refused(exc):
+        param = "api_key" if kind == "caraway" else "username and password"
+        return DatasetError(
+            "auth", f"dataset '{name}': the server refuses the login; check the {param}"
+        )
+    if connecting.is_away(exc):
+        return DatasetError(
+            "unavailable",
+            f"dataset '{name}': the server cannot be reached; check params.{kind}_endpoint, its "
+            "certificate and the network",
+        )
+    said = connecting.message(exc, login)
+    type_ = "not_found" if _ABSENT.search(said) else "invalid"
+    message = f"dataset '{name}': the server does not read table '{request.path}': {said}"
+    return DatasetError("not_found" if type_ == "not_found" else "invalid", message)
+
+
+def _login(request: SourceRequest) -> dict[str, str]:
+    """Return the login of a dataset.
+
+    Raises:
+        DatasetError: a param is missing, unknown or wrong.
+    """
+    kind, given = request.connector, params.checked(request.connector, request.params)
+    written = given.text(f"{kind}_endpoint")
+    address = _ADDRESS.fullmatch((written or "").strip())
+    if address is None or (address[1] or "") not in _SCHEMES:
+        raise DatasetError(
+            "invalid",
+            f"dataset '{request.name}': params.{kind}_endpoint is not the address of a server; "
+            "write grpc://host:50051, or grpc+tls://host:443 for TLS",
+        )
+    login = {"uri": f"{_SCHEMES[address[1] or '']}://{address[2]}"}
+    for name in ("username", "password", "api_key"):
+        if text := given.text(f"{kind}_{name}"):
+            login[name] = text
+    if token := given.text(f"{kind}_token"):
+        login["authorization"] = f"Bearer {token}"
+    if file := given.text(f"{kind}_tls_root_certs"):
+        login["roots"] = _certificates(request, file)
+    return login
+
+
+def _certificates(request: SourceRequest, file: str) -> str:
+    try:
+        return (Path(request.base_dir) / file).read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise DatasetError(
+            "invalid",
+            f"dataset '{request.name}': the file of params.{request.connector}_tls_root_certs "
+            "cannot be read",
+        ) from exc
+
+
+def _relation(request: SourceRequest) -> tuple[str, ...]:
+    written = request.path.strip()
+    if not _NAME.fullmatch(written):
+        kind = request.connector
+        raise DatasetError(
+            "invalid",
+            f"dataset '{request.name}': '{request.path}' is not the name of a table; write "
+            f"'{kind}:table', '{kind}:schema.table' or '{kind}:catalog.schema.table', and names "
+            "with dots in double quotes",
+        )
+    parts = re.findall(_PART, written)
+    return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in parts)
+
+
+def _as_declared(column: RemoteColumn, type_: pa.DataType | None) -> RemoteColumn:
+    if type_ is None or type_ == column.type:
+        return column
+    return RemoteColumn(column.name, type_)
