@@ -29,7 +29,9 @@ def dataset(document: Document) -> Iterator[Problem]:
         yield document.problem(("acceleration", "refresh_mode"), _has_no(connector, mode, declared))
     if not declared.has_changes:
         return
-    if document.value.get("access") == "read_write" and not declared.is_writable:
+    is_followed = declared.is_only_followed or mode == "changes"
+    is_written = document.value.get("access") == "read_write"
+    if is_written and is_followed and not declared.is_writable:
         message = f"the connector '{connector}' cannot be written to; change the rows at its source"
         yield document.problem(("access",), message)
     if declared.is_only_followed:

@@ -41,6 +41,13 @@ def test_a_table_of_postgresql_may_be_read_without_its_changes(
     assert (found.acceleration and found.acceleration.refresh.mode) == mode
 
 
+@pytest.mark.parametrize("acceleration", ["", "acceleration: {}"])
+def test_a_source_that_is_not_followed_may_be_written(loads: Loads, acceleration: str) -> None:
+    keys = [each for each in ("access: read_write", acceleration) if each]
+    (found,) = loads(dataset("postgres:t", *keys)).datasets
+    assert found.access == "read_write"
+
+
 @pytest.mark.parametrize(
     ("origin", "keys", "said"),
     [
