@@ -57,7 +57,7 @@ BACKTRACE = _says(r"\n\nbacktrace:.*")
 BUG_HINT = _says(r"\.?\s*This (?:issue was|was) likely caused by a bug in DataFusion.*")
 
 # Messages whose text for users depends on the tables, the settings or the caller.
-MISSING_TABLE = _says(r"table '(?P<name>[^']+)' not found")
+MISSING_TABLE = _says(r"table '(?P<name>.+?)' not found")
 MISSING_FIELD = _says(
     r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']+)'\?)?\s*"
     r"(?P<case>Column names are case sensitive\.[^\n]*)?\s*"

@@ -7,7 +7,12 @@ import re
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import ExecutionError, InvalidQueryError, OutOfMemoryQueryError
+from caraway_core.errors import (
+    ExecutionError,
+    InvalidQueryError,
+    OutOfMemoryQueryError,
+    TableNotFoundError,
+)
 from caraway_engine.errors import engine_errors, failures
 from caraway_engine.errors.engine_errors import FaultOwner
 from caraway_engine.sessions.sessions import Session
@@ -167,3 +172,10 @@ def test_memory_errors_name_no_operator_of_the_engine() -> None:
     error = failures.translate(RuntimeError(text), tables=(), planning=False)
     assert type(error) is OutOfMemoryQueryError
     assert "5.2 MB" in error.message and "Stream" not in error.message
+
+
+@pytest.mark.parametrize("name", ["it's", "a'' b", "x; --'", "'", "select"])
+async def test_the_name_of_a_missing_table_is_whole(name: str) -> None:
+    with pytest.raises(TableNotFoundError) as caught:
+        await rows(session({"t": TABLE}), f'SELECT * FROM "{name}" WHERE 1 = 1')
+    assert caught.value.table == name
