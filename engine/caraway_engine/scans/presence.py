@@ -5,8 +5,9 @@ return no rows instead of an error.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePath
 
 from datafusion import ExecutionPlan
@@ -18,6 +19,7 @@ from caraway_core.tables import TableSpec
 _NOTHING = "EmptyExec"
 FileStates = tuple[tuple[str, int, int], ...]
 """The path, size and time of change of each file."""
+_MOST_FILES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,55 @@ def fixed_files(
     return tuple(paths) if is_single else None
 
 
-def states(paths: Iterable[str]) -> FileStates | None:
-    """Return the states of local files now, or None if one is missing."""
+def local_places(
+    names: Iterable[TableName], tables: Mapping[TableName, TableSpec]
+) -> tuple[str, ...] | None:
+    """Return the local files and folders of tables; None if one may change in other ways.
+
+    Returns None also for folders of which so many files were seen that `states` returns nothing.
+    """
+    paths: list[str] = []
+    count = 0
+    for name in names:
+        spec = tables.get(name)
+        if spec is None:
+            return None
+        if spec.query is not None:
+            continue
+        if not spec.scans or any(scan.store is not None for scan in spec.scans):
+            return None
+        paths += (path for scan in spec.scans for path in scan.paths)
+        count += sum(scan.file_count for scan in spec.scans)
+    return None if count > _MOST_FILES or any(map(is_glob, paths)) else tuple(paths)
+
+
+def states(places: Iterable[str]) -> FileStates | None:
+    """Return the states of local files, and of all files in local folders.
+
+    Returns None if one is missing, or if there are so many that it takes as long as to plan.
+    """
     try:
-        found = [(path, os.stat(path)) for path in paths]
+        found = [(path, os.stat(path)) for path in islice(_files(places), _MOST_FILES + 1)]
     except OSError:
         return None
-    return tuple((path, each.st_size, each.st_mtime_ns) for path, each in found)
+    if len(found) > _MOST_FILES:
+        return None
+    return tuple(sorted((path, each.st_size, each.st_mtime_ns) for path, each in found))
+
+
+def _files(places: Iterable[str]) -> Iterator[str]:
+    for place in places:
+        if not place.endswith("/"):
+            yield place
+            continue
+        folders = [place]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for each in entries:
+                    if each.is_dir():
+                        folders.append(each.path)
+                    else:
+                        yield each.path
 
 
 def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> None:

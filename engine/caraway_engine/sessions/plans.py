@@ -48,7 +48,8 @@ class Startable:
 
     `start_again` starts a stream that uses less memory, if the plan may run a second time. If
     `is_waiting`, threads of the engine may block on a database or a model while the plan runs.
-    `executed` returns the physical plan with its metrics, once the stream has ended.
+    `executed` returns the physical plan with its metrics, once the stream has ended. `holds` is
+    kept as long as the stream.
     """
 
     plan: StatementPlan
@@ -57,6 +58,7 @@ class Startable:
     start_again: Callable[[], Any] | None = None
     is_waiting: bool = False
     executed: Callable[[], Any] | None = None
+    holds: object = None
 
 
 class KeptPlans:

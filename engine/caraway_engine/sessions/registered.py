@@ -205,6 +205,10 @@ class Registered:
         """Return the files of a plan; None if its tables may change in other ways than those."""
         return presence.fixed_files(self._reads(facts), self.snapshot.tables)
 
+    def local_places(self, facts: PlanFacts) -> tuple[str, ...] | None:
+        """Return the local files and folders of a plan; None if a table is not of those."""
+        return presence.local_places(self._reads(facts), self.snapshot.tables)
+
     def behind(self, names: Iterable[TableName]) -> frozenset[TableName]:
         """Return tables and views with everything that they read."""
         return frozenset(

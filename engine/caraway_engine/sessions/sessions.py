@@ -227,7 +227,7 @@ class Session:
             plan.effect,
             plan.is_product,
             made.is_waiting,
-            plan.views,
+            (plan.views, made.holds),
             made.start_again,
             read,
         )

@@ -1,6 +1,7 @@
 """Plans the fragments that tasks run over their shares of tables."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,15 +18,16 @@ from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
 from caraway_engine.scans import presence
-from caraway_engine.scans.presence import FileStates
 from caraway_engine.searching import embedding
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered, is_external
 from caraway_engine.sessions.versions import NarrowedTask
-from caraway_engine.sharing import shares, sharing, whole_files
+from caraway_engine.sharing import kept_plans, memory_files, shares, sharing, whole_files
 from caraway_engine.sharing.kept_plans import KeptPlan, KeptSharePlans
+from caraway_engine.sharing.memory_files import NoMemoryFileError, PlanWithoutRows
 from caraway_engine.sharing.sharing import RestrictedPlan
 from caraway_engine.stages import fragments
+from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts
 from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.statements.statements import Effect
@@ -96,10 +98,11 @@ class TaskPlanner:
         narrowed = self._whole_files.narrowed(given, task.shares, tables)
         fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (given, {})
         made = {**held, **files}
-        reads_only_shares = bool(task.shares) and not (narrowed or inputs or made or task.found)
-        key = (fragment, task.shares) if reads_only_shares else None
+        may_be_kept = bool(task.shares) and not (narrowed or made or task.found)
+        key = kept_plans.key_of(fragment, task.shares, inputs) if may_be_kept else None
         if key is not None and (known := self._kept.find(key)) is not None:
-            return self._started_again(known, task, fragment, found)
+            with suppress(NoMemoryFileError):
+                return self._started_again(known, task, fragment, inputs, found)
         dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
         facts = plan_facts.of(dataframe.logical_plan())
         self._fill_whole(facts, task)
@@ -119,11 +122,18 @@ class TaskPlanner:
         if narrowed:
             whole_files.check_present(task.shares, made, context)
         elif task.shares:
-            states = self._states(facts) if key is not None and not is_calling else None
+            places = self._places(facts) if key is not None and not is_calling else None
+            states = presence.states(places) if places else None
             shared = self._shared(context, dataframe, facts, task, fragment, inputs, held)
-            if key is not None and states is not None:
-                kept = KeptPlan(shared.message, dataframe, facts, schema, is_product, states)
-                self._kept.keep(key, kept)
+            if key is not None and places and states is not None:
+                bare = self._without_rows(key, shared, inputs, is_product)
+                if bare is not None:
+                    of = None if inputs else dataframe
+                    kept = KeptPlan(bare, of, facts, schema, is_product, places, states)
+                    self._kept.keep(key, kept)
+                    if inputs:
+                        with suppress(NoMemoryFileError):
+                            return self._started_again(kept, task, fragment, inputs, found)
             start = partial(context.execute, shared.plan, 0)
             executed = partial(_given, shared.plan)
             again = partial(
@@ -142,34 +152,76 @@ class TaskPlanner:
         return Startable(plan, schema, start, start_again, is_waiting, executed)
 
     def _started_again(
-        self, known: KeptPlan, task: Task, fragment: bytes, found: NarrowedTask
+        self,
+        known: KeptPlan,
+        task: Task,
+        fragment: bytes,
+        inputs: Sequence[TaskTable],
+        found: NarrowedTask,
     ) -> Startable:
-        """Make the plan of a task that ran before from what is known of it."""
+        """Make the plan of a task that ran before from what is known of it.
+
+        Raises:
+            NoMemoryFileError: its inputs cannot be passed.
+        """
         self._fill_whole(known.facts, task)
         plain.check_same(known.schema, task.schema)
         context = self._contexts.serial if known.is_product else self._contexts.main
-        shared = ExecutionPlan.from_bytes(context, known.message)
+        message, files = known.plan.filled(inputs)
+        shared = ExecutionPlan.from_bytes(context, message)
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(known.facts)
         plan = StatementPlan(
             known.dataframe, known.facts, effect, known.is_product, present, frozenset(),
             views=found.views,
         )  # fmt: skip
-        again = partial(
-            self._start_shared_again, known.dataframe, known.facts, task, fragment, (), {}
-        )
+
+        def again() -> Any:
+            frame = known.dataframe or fragments.plan(context, fragment, self._inputs, inputs)
+            return self._start_shared_again(frame, known.facts, task, fragment, inputs, {})
+
         return Startable(
             plan,
             known.schema,
             partial(context.execute, shared, 0),
             None if known.is_product else again,
             executed=partial(_given, shared),
+            holds=files,
         )
 
-    def _states(self, facts: PlanFacts) -> FileStates | None:
-        """Return the states of the files that a plan reads; None if it may not be kept."""
-        paths = None if facts.is_volatile else self._registered.fixed_files(facts)
-        return presence.states(paths) if paths else None
+    def _without_rows(
+        self,
+        key: kept_plans.Key,
+        shared: RestrictedPlan,
+        inputs: Sequence[TaskTable],
+        is_product: bool,
+    ) -> PlanWithoutRows | None:
+        """Return the plan of a task without the rows of its inputs; None if it is not kept."""
+        if not inputs:
+            return PlanWithoutRows(shared.message, ())
+        if not self._kept.is_due(key):
+            return None
+        context = self._contexts.serial if is_product else self._contexts.main
+        with suppress(NoMemoryFileError, ValueError):
+            bare = memory_files.without_rows(shared.plan, shared.message, inputs)
+            if bare is None:
+                return None
+            message, _files = bare.filled(inputs)
+            if memory_files.is_same(shared.plan, ExecutionPlan.from_bytes(context, message)):
+                return bare
+        return None
+
+    def _places(self, facts: PlanFacts) -> tuple[str, ...] | None:
+        """Return the files and folders that a plan reads; None if it may not be kept."""
+        if facts.is_volatile:
+            return None
+        tables = self._registered.snapshot.tables
+        scans = {
+            name: count
+            for name, count in facts.scans.items()
+            if name in tables or not name.startswith(f"{INPUT_SCHEMA}.")
+        }
+        return self._registered.local_places(replace(facts, scans=scans))
 
     def _without_splits(
         self, task: Task, fragment: bytes

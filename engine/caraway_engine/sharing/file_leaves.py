@@ -15,7 +15,7 @@ _CONF = 1
 _GROUP, _LIMIT, _STORE, _ORDERING = 1, 5, 8, 9
 _KNOWN = frozenset({_GROUP, 2, 4, _LIMIT, 6, 7, _STORE, _ORDERING, 10, 11, 12, 13})
 _FILE = 1
-_PATH, _SIZE, _RANGE, _STATISTICS = 1, 2, 5, 6
+_PATH, _SIZE, _CHANGED, _RANGE, _STATISTICS = 1, 2, 3, 5, 6
 _SMALL_BYTES = 1024 * 1024
 """Shares smaller than this are not worth splitting files for."""
 
@@ -104,6 +104,17 @@ def restricted(leaf: Leaf, pieces: Mapping[str, Sequence[FileRange]]) -> bytes:
     if not leaf.is_bound:
         groups = _dealt([file for group in groups for file in group], leaf)
     return _with_groups(leaf.message, groups)
+
+
+def made_file(path: str, size_bytes: int, changed_ns: int) -> ReadFile:
+    """Return a whole file as a scan names it."""
+    rest = wire.message(_PATH, path.encode()) + wire.number(_SIZE, size_bytes)
+    return ReadFile(path, size_bytes, 0, size_bytes, True, rest + wire.number(_CHANGED, changed_ns))
+
+
+def reading(leaf: Leaf, file: ReadFile) -> bytes:
+    """Serialize the scan so that it reads one other file."""
+    return _with_groups(leaf.message, [[file]])
 
 
 def _conf(message: bytes, node: wire.Field) -> wire.Field:

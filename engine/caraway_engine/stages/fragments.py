@@ -96,7 +96,7 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
             self._passing.pop(name, None)
 
     def _made(self, name: str, rows: TaskTable) -> Table:
-        self._scratch.register_record_batches(name, [_batches(rows)])
+        self._scratch.register_record_batches(name, [batches(rows)])
         try:
             return self._scratch.catalog().schema().table(name)
         finally:
@@ -120,12 +120,13 @@ def plan(
         return context.create_dataframe_from_logical_plan(logical)
 
 
-def _batches(rows: TaskTable) -> list[pa.RecordBatch]:
+def batches(rows: TaskTable) -> list[pa.RecordBatch]:
+    """Return the rows of an input in batches of its schema; at least one."""
     schema = rows.schema
-    batches = []
+    made = []
     for table in rows.tables:
         plain.check_same(table.schema, schema)
         for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
             if batch.num_rows:
-                batches.append(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
-    return batches or [pa.RecordBatch.from_pylist([], schema=schema)]
+                made.append(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    return made or [pa.RecordBatch.from_pylist([], schema=schema)]

@@ -57,6 +57,14 @@ def number(tag: int, value: int) -> bytes:
     return _written(tag << 3 | _VARINT) + _written(value)
 
 
+def varints(content: bytes) -> Iterator[int]:
+    """Yield the numbers of a packed field."""
+    at = 0
+    while at < len(content):
+        value, at = _varint(content, at, len(content))
+        yield value
+
+
 def message(tag: int, content: bytes) -> bytes:
     """Encode a field that contains a message."""
     return _head(tag, len(content)) + content

@@ -75,3 +75,27 @@ def test_a_remote_table_is_planned_to_see_what_it_reads(tmp_path: Path) -> None:
             ExecutionError, match="'r': one of its files is missing in the object store"
         ):
             presence.check(remote, plan(sql))
+
+
+def test_states_are_those_of_all_files_below_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for name in ("a/1", "a/b/2", "3"):
+        (tmp_path / name).write_text(name)
+    places = (f"{tmp_path}/a/", str(tmp_path / "3"))
+    states = presence.states(places)
+    assert states is not None
+    assert [path for path, _, _ in states] == sorted(
+        str(tmp_path / name) for name in ("a/1", "a/b/2", "3")
+    )
+    (tmp_path / "a" / "b" / "2").unlink()
+    assert presence.states(places) != states
+    (tmp_path / "3").unlink()
+    assert presence.states(places) is None
+
+
+def test_folders_with_many_files_have_no_states(tmp_path: Path) -> None:
+    for number in range(257):
+        (tmp_path / str(number)).touch()
+    assert presence.states((f"{tmp_path}/",)) is None
+    (tmp_path / "0").unlink()
+    assert presence.states((f"{tmp_path}/",)) is not None

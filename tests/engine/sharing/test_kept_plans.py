@@ -51,10 +51,11 @@ def over(files: dict[str, Path]) -> Session:
     return session({name: _table(file) for name, file in files.items()})
 
 
-def _table(file: Path) -> FilesTable:
+def _table(place: Path) -> FilesTable:
+    file = next(place.rglob("*.parquet")) if place.is_dir() else place
     schema = pq.read_schema(file)
-    scan = FileScan("parquet", (str(file),), schema, ".parquet", file_count=1)
-    return FilesTable(schema, (scan,))
+    path = f"{place}/" if place.is_dir() else str(place)
+    return FilesTable(schema, (FileScan("parquet", (path,), schema, ".parquet", file_count=1),))
 
 
 @pytest.fixture
@@ -118,6 +119,25 @@ async def test_a_file_of_the_same_size_with_other_rows_is_read_anew(
         planned.clear()
         assert await answers(over, tasks(over)) == found
         assert planned
+
+
+async def test_a_file_that_comes_into_a_folder_is_read(
+    files: dict[str, Path], tmp_path: Path, planned: list[bytes]
+) -> None:
+    folder = tmp_path / "folder" / "inner"
+    folder.mkdir(parents=True)
+    write(folder / "1.parquet", more(1, 2))
+    of = session({"t": _table(files["t"]), "u": _table(folder.parent)})
+    runs = tasks(of)
+    for _ in range(2):
+        assert await answers(of, runs) == expected(0, 1, 2)
+    planned.clear()
+    assert await answers(of, runs) == expected(0, 1, 2)
+    assert not planned
+    write(folder / "2.parquet", more(5))
+    assert await answers(of, runs) == expected(0, 1, 2, 5)
+    (folder / "1.parquet").unlink()
+    assert await answers(of, runs) == expected(0, 5)
 
 
 async def test_a_share_of_a_file_that_changed_is_refused_although_its_plan_is_kept(
