@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench import asking, clusters, data, quotas
+from bench import asking, clusters, data, neighbours, quotas
 from bench.cluster_scaling import CORES, executor_pids
 from bench.cluster_tpch import QUERIES
 from bench.quotas import HeldProcesses
@@ -79,9 +79,11 @@ def _row(query: str, one: _Profile, four: _Profile) -> str:
 def _run(settings: Settings, executors: int) -> Mapping[str, _Profile]:
     found: dict[str, _Profile] = {}
     manifest = data.manifest(data.tpch(settings.scale))
+    others = max(_EXECUTORS) - executors
     with (
         clusters.cluster(manifest, executors) as cluster,
         quotas.held(executor_pids(cluster), CORES) as groups,
+        neighbours.computing(others, CORES, data.tpch(settings.scale)),
     ):
         for path in QUERIES:
             # First runs read footers and plan on each executor, which the next ones do not.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench import asking, clusters, data, quotas
+from bench import asking, clusters, data, neighbours, quotas
 from bench.cluster_tpch import QUERIES
 from bench.quotas import HeldProcesses
 from bench.report import Section
@@ -40,9 +40,11 @@ def measure(settings: Settings) -> Section:
 def _run(scale: str, executors: int, times: int, settings: Settings) -> _Run:
     run = _Run(scale, executors)
     manifest = data.manifest(data.tpch(scale))
+    others = max(_EXECUTORS) - executors
     with (
         clusters.cluster(manifest, executors) as cluster,
         quotas.held(executor_pids(cluster), CORES) as groups,
+        neighbours.computing(others, CORES, data.tpch(settings.scale)),
     ):
         for path in QUERIES:
             try:
