@@ -17,7 +17,8 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
     assert lines == [
         f"6: management: 'management' is not implemented yet; {off}",
         "8: extensions: 'extensions' is not implemented yet; remove it",
-        "10: secrets[0].from: no secret store 'kubernetes'; known: dotenv, env, file",
+        "10: secrets[0].from: no secret store 'keyring'; known: aws_secrets_manager, dotenv, env, "
+        "file, kubernetes, vault",
         "13: catalogs[0].from: no connector of catalogs 'glue'; known: duckdb, iceberg, "
         "mysql, postgres, sqlite",
         "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
