@@ -1,4 +1,4 @@
-"""Reading a PostgreSQL table, against the ADBC driver and against PostgreSQL alone."""
+"""Reading tables of databases, against their clients alone."""
 
 import statistics
 import time
@@ -8,65 +8,63 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import adbc_driver_postgresql.dbapi as postgresql
 import yaml
 
-from bench import servers
+from bench import databases, servers
+from bench.databases import ROWS, Database
 from bench.report import Figure
-from caraway_plugins.sources.postgres.databases import conninfo
-from tests.kit.postgres import Server, serving
 
-_ROWS = 1_000_000
 _RUNS = 5
-_COLUMNS = (
-    "i AS id, i % 100 AS g, i * 1.5::float8 AS f, 'name ' || i AS s, "
-    "(i / 7.0)::numeric(15,2) AS n, DATE '2020-01-01' + i % 1000 AS d, "
-    "TIMESTAMP '2020-01-01' + i * interval '1 s' AS ts, "
-    "i % 2 = 0 AS b, (i % 7)::smallint AS sm, i * 2::bigint AS k"
-)
-_GROUPED = "SELECT g, count(*), min(n), max(d) FROM t GROUP BY g"
+_WHOLE = "SELECT * FROM t"
 _RATIO, _MORE_MS = 1.2, 10.0
 
 
 def measure() -> list[Figure]:
-    """Compare a full read with the driver alone, and an aggregate with the database alone."""
-    with serving() as server, _runtime(server) as url:
-        rounds = [
-            (
-                _seconds(lambda: _ask(url, "SELECT * FROM t")),
-                _seconds(lambda: _alone(server, "SELECT * FROM t")),
-                _seconds(lambda: _ask(url, _GROUPED)),
-                _seconds(lambda: _alone(server, _GROUPED)),
-            )
-            for _ in range(_RUNS)
-        ]
-    ours, driver, grouped, database = map(statistics.median, zip(*rounds, strict=True))
-    more_ms = (grouped - database) * 1000
+    """Compare a full read, and an aggregate of the database, with a client of each database."""
+    found = []
+    for opened in databases.ALL:
+        with opened() as database, _runtime(database) as url:
+            found += _compared(database, url)
+    return found
+
+
+def _compared(database: Database, url: str) -> list[Figure]:
+    rounds = [
+        (
+            _seconds(lambda: _ask(url, _WHOLE)),
+            _seconds(lambda: database.alone(_WHOLE)),
+            _seconds(lambda: _ask(url, database.grouped)),
+            _seconds(lambda: database.alone(database.grouped)),
+        )
+        for _ in range(_RUNS)
+    ]
+    ours, client, grouped, alone = map(statistics.median, zip(*rounds, strict=True))
+    more_ms = (grouped - alone) * 1000
+    title = database.title
     return [
         Figure(
-            f"{_ROWS:,} rows of ten columns from PostgreSQL, Arrow over HTTP; ADBC driver alone",
-            f"{ours:.2f} s", f"{driver:.2f} s", ours / driver, f"≤ {_RATIO:g}",
-            ours <= _RATIO * driver,
+            f"{ROWS:,} rows of ten columns from {title}, Arrow over HTTP; {database.client} alone",
+            f"{ours:.2f} s", f"{client:.2f} s", ours / client, f"≤ {_RATIO:g}",
+            ours <= _RATIO * client,
         ),
         Figure(
-            "an aggregate pushed down to PostgreSQL, Arrow over HTTP; PostgreSQL alone",
-            f"{grouped * 1000:.1f} ms", f"{database * 1000:.1f} ms", grouped / database,
+            f"an aggregate pushed down to {title}, Arrow over HTTP; {title} alone",
+            f"{grouped * 1000:.1f} ms", f"{alone * 1000:.1f} ms", grouped / alone,
             f"≤ + {_MORE_MS:g} ms", more_ms <= _MORE_MS,
         ),
     ]  # fmt: skip
 
 
 @contextmanager
-def _runtime(server: Server) -> Iterator[str]:
-    server.execute(
-        f"CREATE TABLE t AS SELECT {_COLUMNS} FROM generate_series(1, {_ROWS}) i", "ANALYZE t"
-    )
+def _runtime(database: Database) -> Iterator[str]:
     content = {
         "version": "v1",
         "kind": "Caraway",
         "name": "remote",
         "runtime": {"caching": {"sql_results": {"enabled": False}}},
-        "datasets": [{"from": "postgres:t", "name": "t", "params": server.params}],
+        "datasets": [
+            {"from": f"{database.source}:t", "name": "t", "params": dict(database.params)}
+        ],
     }
     with TemporaryDirectory() as folder:
         manifest = Path(folder) / "caraway.yaml"
@@ -93,12 +91,4 @@ def _ask(url: str, sql: str) -> None:
     )
     with urllib.request.urlopen(request) as answer:
         while answer.read(1 << 20):
-            pass
-
-
-def _alone(server: Server, sql: str) -> None:
-    login = {"host": server.params["pg_host"], "user": "postgres", "dbname": "postgres"}
-    with postgresql.connect(conninfo(login)) as connection, connection.cursor() as cursor:
-        cursor.execute(sql)
-        for _ in cursor.fetch_record_batch():
             pass
