@@ -25,6 +25,7 @@ from tests.kit.deadlines import until
 DATABASE = "caraway"
 _SERVER = shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 _INSTALL = shutil.which("mariadb-install-db")
+_MEMORY = Path("/dev/shm")
 _START_S = 60
 _STOP_S = 60
 _FLAGS = (
@@ -130,12 +131,16 @@ def _new_data() -> Path:
 
 
 @contextmanager
-def serving() -> Iterator[Mariadb]:
-    """Start a server; skip the test where MariaDB is not installed."""
+def serving(in_memory: bool = False) -> Iterator[Mariadb]:
+    """Start a server; skip the test where MariaDB is not installed.
+
+    One that is `in_memory` does not wait for a disk, as it does for each table that it makes.
+    """
     if _SERVER is None or _INSTALL is None or shutil.which("my_print_defaults") is None:
         pytest.skip("MariaDB is missing: apt-get install mariadb-server-core mariadb-client-core")
     # A Unix socket path has at most 107 characters, which pytest's folders can exceed.
-    folder = Path(tempfile.mkdtemp(prefix="mariadb-"))
+    memory = _MEMORY if in_memory and _MEMORY.is_dir() else None
+    folder = Path(tempfile.mkdtemp(prefix="mariadb-", dir=memory))
     server = Mariadb(folder)
     try:
         server.start()

@@ -30,7 +30,7 @@ def in_postgres() -> Iterator[tuple[dict[str, str], str]]:
 
 @contextmanager
 def in_mysql() -> Iterator[tuple[dict[str, str], str]]:
-    with mariadb.serving() as server:
+    with mariadb.serving(in_memory=True) as server:
         made = (f"CREATE TABLE t{each} ({COLUMNS}) ENGINE=Aria" for each in range(COUNT))
         server.execute(*made)
         yield {**server.params, "mysql_db": ""}, mariadb.DATABASE
