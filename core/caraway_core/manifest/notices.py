@@ -31,10 +31,13 @@ _IN_MANIFEST = {
     "runtime.metrics": "has no effect",
 }
 _IN_DATASET = {
-    "unsupported_type_action": "has no effect: files have no unsupported types but Avro's",
+    "unsupported_type_action": (
+        "has no effect: databases give types without an Arrow form as text, and other sources "
+        "refuse them"
+    ),
     "check_availability": "has no effect: sources are always looked at",
-    "time_partition_column": "has no effect",
-    "time_partition_format": "has no effect",
+    "time_partition_column": "has no effect: filters on a partition column skip files",
+    "time_partition_format": "has no effect: filters on a partition column skip files",
     "on_schema_change": "has no effect",
     "dependsOn": "has no effect: everything loads at once",
     "metrics": "has no effect",

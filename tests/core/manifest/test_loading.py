@@ -239,6 +239,15 @@ def test_keys_without_effect_give_a_notice(loads: Loads, tmp_path: Path) -> None
     ]
 
 
+def test_notices_of_datasets_have_the_reason(loads: Loads) -> None:
+    keys = "    unsupported_type_action: ignore\n    time_partition_column: day\n"
+    found = [each.partition(": has no effect: ")[2] for each in loads(DATASET + keys).notices]
+    assert found == [
+        "databases give types without an Arrow form as text, and other sources refuse them",
+        "filters on a partition column skip files",
+    ]
+
+
 def test_known_keys_without_a_value_count_as_absent(loads: Loads, refuses: Refuses) -> None:
     assert loads("datasets:\nruntime:\n  query:\nsecrets:\n").datasets == ()
     assert refuses("name: a\ndatsets:\n") == [
