@@ -18,6 +18,7 @@ from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
 from caraway_engine.scans import presence
+from caraway_engine.scans.presence import FileStates
 from caraway_engine.searching import embedding
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered, is_external
@@ -45,6 +46,8 @@ class TaskPlanner:
         self._inputs = registered.inputs
         self._whole_files = whole_files.WholeFiles()
         self._kept = KeptSharePlans()
+        self._listed: dict[TableName, tuple[FileStates, tuple[shares.ListedPiece, ...] | None]] = {}
+        """The pieces of tables, and the states of their files before they were listed."""
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or return None if it cannot be shared.
@@ -64,12 +67,20 @@ class TaskPlanner:
             )
         if len(spec.scans) != 1 or made.kind == "view":
             return None
+        places = presence.local_places((table,), self._registered.snapshot.tables)
+        states = presence.states(places) if places else None
+        known = self._listed.get(table)
+        if known is not None and known[0] == states:
+            return known[1]
         try:
             planning = self._contexts.unmeasured[self._contexts.main]
             plan = planning.sql(f"SELECT * FROM {contexts.quoted(table)}").execution_plan()
-            return sharing.listed(plan, spec)
+            found = sharing.listed(plan, spec)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
+        if states is not None:
+            self._listed[table] = states, found
+        return found
 
     def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
         """Plan a task, and check that the rows that it reads are in memory.

@@ -16,7 +16,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Share, Task, TaskTable
 from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.sessions.sessions import Session
-from caraway_engine.sharing import shares
+from caraway_engine.sharing import shares, sharing
 from caraway_engine.stages import fragments
 from tests.engine.stages.test_fragments import tuples
 from tests.kit.engine import session
@@ -138,6 +138,35 @@ async def test_a_file_that_comes_into_a_folder_is_read(
     assert await answers(of, runs) == expected(0, 1, 2, 5)
     (folder / "1.parquet").unlink()
     assert await answers(of, runs) == expected(0, 5)
+
+
+def test_files_are_listed_again_only_after_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[object] = []
+    of_plan = sharing.listed
+
+    def noted(plan: Any, spec: Any) -> Any:
+        listed.append(plan)
+        return of_plan(plan, spec)
+
+    monkeypatch.setattr(sharing, "listed", noted)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write(folder / "1.parquet", more(1, 2))
+    of = session({"u": _table(folder)})
+    first = of.pieces(TableName("u"))
+    assert first is not None and len(first) == 1
+    assert of.pieces(TableName("u")) == first and len(listed) == 1
+    write(folder / "2.parquet", more(5))
+    second = of.pieces(TableName("u"))
+    assert second is not None and len(second) == 2 and len(listed) == 2
+    write(folder / "2.parquet", more(*range(100)))
+    third = of.pieces(TableName("u"))
+    assert third is not None and third != second
+    (folder / "1.parquet").unlink()
+    fourth = of.pieces(TableName("u"))
+    assert fourth is not None and len(fourth) == 1
 
 
 async def test_a_share_of_a_file_that_changed_is_refused_although_its_plan_is_kept(
