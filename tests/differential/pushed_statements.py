@@ -67,13 +67,15 @@ def _join(draw: DrawFn) -> str:
     if COLUMNS[left] != COLUMNS[right] or draw(st.booleans()):
         right = left
     on = [f"l.{left} = r.{right}"]
+    verbs = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
     if draw(st.integers(0, 2)) == 0:
         kind = draw(st.sampled_from([*set(COLUMNS.values())]))
         names = [name for name, each in COLUMNS.items() if each == kind]
         first, second = (draw(st.sampled_from(names)) for _ in range(2))
         on.append(f"l.{first} {draw(st.sampled_from(_COMPARISONS))} r.{second}")
+        verbs = verbs[:2]  # The engine refuses some others, depending on its plan.
     sides = [draw(_side()) for _ in range(2)]
-    verb = draw(st.sampled_from(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")))
+    verb = draw(st.sampled_from(verbs))
     taken = [f"{draw(st.sampled_from('lr'))}.{each} AS {each}" for each in COLUMNS if each != "id"]
     return (
         f"(SELECT l.id AS id, r.id AS other, {', '.join(taken)} "
