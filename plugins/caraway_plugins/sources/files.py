@@ -4,7 +4,7 @@ from pathlib import Path
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.tables import FilesTable
+from caraway_core.tables import FilesTable, TableSpec
 from caraway_plugins.sources import (
     assembly,
     listing,
@@ -15,6 +15,7 @@ from caraway_plugins.sources import (
     store_params,
 )
 from caraway_plugins.sources.buckets import BucketStorage
+from caraway_plugins.sources.decoded import resolving
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
@@ -28,7 +29,7 @@ class LocalFiles:
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
-    def resolve(self, request: SourceRequest) -> FilesTable:
+    def resolve(self, request: SourceRequest) -> TableSpec:
         return read(Disk(), local_path(request), _local_params(request), request)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
@@ -40,7 +41,7 @@ class ObjectFiles:
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
-    def resolve(self, request: SourceRequest) -> FilesTable:
+    def resolve(self, request: SourceRequest) -> TableSpec:
         values = _bucket_params(request)
         place = store_params.parse(request.name, request.connector, request.path, values)
         return read(_bucket(place, values), place.key, values, request)
@@ -51,7 +52,7 @@ class ObjectFiles:
         return _look(_bucket(place, values), place.key, values, request).fingerprint()
 
 
-def read(storage: Storage, path: str, values: Params, request: SourceRequest) -> FilesTable:
+def read(storage: Storage, path: str, values: Params, request: SourceRequest) -> TableSpec:
     """Inspect the files of a path, and combine them into one table.
 
     Raises:
@@ -62,6 +63,9 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
         values = snapshots.as_files(values)
     if found.columns is not None and not found.files:
         return FilesTable(schemas.overridden(found.columns, request.declared), ())
+    if (format_ := resolving.format_of(found, values)) is not None:
+        timeout_s = values.seconds("client_timeout", _TIMEOUT_S)
+        return resolving.resolve(storage, found, format_, values, request.declared, timeout_s)
     files = shapes.read(storage, found, values, request.declared)
     return assembly.assemble(storage, found, files, values, request.declared)
 

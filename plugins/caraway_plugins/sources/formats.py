@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
 from caraway_core.tables import Compression, FileFormat
+from caraway_plugins.sources.decoded import declared
 from caraway_plugins.sources.params import Params
 
 _COMPRESSIONS: dict[str, Compression] = {
@@ -53,7 +54,8 @@ def wanted(params: Params) -> str | None:
     name = params.text("file_format")
     if name is not None and name.lower() not in _FORMATS:
         raise DatasetError(
-            "invalid", registry.unknown("file format", name, (*_FORMATS, "snapshot"))
+            "invalid",
+            registry.unknown("file format", name, (*_FORMATS, *declared.SUFFIXES, "snapshot")),
         )
     return name.lower() if name else None
 

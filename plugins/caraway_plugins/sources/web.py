@@ -15,7 +15,7 @@ import httpx
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.tables import FilesTable
+from caraway_core.tables import TableSpec
 from caraway_plugins.sources import files, params
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.params import Params
@@ -30,10 +30,18 @@ class WebFile:
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
-    def resolve(self, request: SourceRequest) -> FilesTable:
+    def resolve(self, request: SourceRequest) -> TableSpec:
         values = _checked(request)
         local = _download(request, values)
-        return files.read(Disk(), str(local), values, replace(request, path=str(local)))
+        table = files.read(Disk(), str(local), values, replace(request, path=str(local)))
+        if table.is_external:
+            # Executors on other hosts get copies of files that the engine reads.
+            raise DatasetError(
+                "unsupported",
+                f"'{_title(request)}': documents and ORC files are read from disks and object "
+                "stores; copy it there",
+            )
+        return table
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         values = _checked(request)

@@ -11,7 +11,7 @@ from datafusion import SessionConfig, SessionContext
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import FilesTable, MemoryTable
+from caraway_core.tables import FilesTable, TableSpec
 from caraway_engine.scans import object_stores, tables
 
 
@@ -41,10 +41,8 @@ class Dataset:
         source: Source = registry.SOURCES.load(self.connector)()
         return source
 
-    def resolve(self) -> FilesTable | MemoryTable:
-        spec = self.source().resolve(self.request())
-        assert isinstance(spec, FilesTable | MemoryTable)
-        return spec
+    def resolve(self) -> TableSpec:
+        return self.source().resolve(self.request())
 
     def files(self) -> FilesTable:
         spec = self.resolve()
@@ -58,7 +56,7 @@ class Dataset:
         return query(self.resolve(), sql)
 
 
-def context(spec: FilesTable | MemoryTable) -> SessionContext:
+def context(spec: TableSpec) -> SessionContext:
     """Create an engine context with the table in it, as an executor does."""
     made = SessionContext(
         SessionConfig()
@@ -72,6 +70,6 @@ def context(spec: FilesTable | MemoryTable) -> SessionContext:
     return made
 
 
-def query(spec: FilesTable | MemoryTable, sql: str = "SELECT * FROM t ORDER BY 1") -> list[Any]:
+def query(spec: TableSpec, sql: str = "SELECT * FROM t ORDER BY 1") -> list[Any]:
     rows: list[Any] = context(spec).sql(sql).to_arrow_table().to_pylist()
     return rows

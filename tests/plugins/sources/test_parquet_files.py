@@ -17,7 +17,9 @@ from caraway_plugins.sources.files import LocalFiles
 def table(path: str) -> FilesTable:
     here = Path("/")
     request = SourceRequest(TableName("t"), "file", path, {}, (), "read", here, here)
-    return LocalFiles().resolve(request)
+    found = LocalFiles().resolve(request)
+    assert isinstance(found, FilesTable)
+    return found
 
 
 def write(path: Path, rows: int = 1) -> None:

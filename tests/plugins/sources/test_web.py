@@ -82,10 +82,20 @@ def dataset(site: Site, tmp_path: Path, path: str, **params: str) -> reading.Dat
 ROWS = [{"id": 1, "name": "a"}]
 
 
-@pytest.mark.parametrize("suffix", writing.FORMATS)
+@pytest.mark.parametrize("suffix", [each for each in writing.FORMATS if each != ".orc"])
 def test_a_file_is_fetched_and_read(suffix: str, site: Site, tmp_path: Path) -> None:
     site.content[f"/d/x{suffix}"] = writing.FORMATS[suffix](ROWS)
     assert dataset(site, tmp_path, f"/d/x{suffix}?token=1").rows() == ROWS
+
+
+@pytest.mark.parametrize("name", ["x.orc", "x.md"])
+def test_files_that_the_engine_cannot_read_are_refused(
+    name: str, site: Site, tmp_path: Path
+) -> None:
+    site.content[f"/{name}"] = writing.orc_file(ROWS)
+    with pytest.raises(DatasetError, match="are read from disks and object stores") as caught:
+        dataset(site, tmp_path, f"/{name}").resolve()
+    assert caught.value.type == "unsupported"
 
 
 def test_what_did_not_change_is_not_fetched_again(site: Site, tmp_path: Path) -> None:

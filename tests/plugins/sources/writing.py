@@ -13,6 +13,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
+from pyarrow import orc
 
 Rows = list[dict[str, Any]]
 _AVRO = {int: "long", float: "double", str: "string", bool: "boolean"}
@@ -34,6 +35,12 @@ def arrow_file(rows: Rows) -> bytes:
 
 def arrow_stream(rows: Rows) -> bytes:
     return _arrow(pa.Table.from_pylist(rows), pa.ipc.new_stream)
+
+
+def orc_file(rows: Rows) -> bytes:
+    buffer = io.BytesIO()
+    orc.write_table(pa.Table.from_pylist(rows), buffer)
+    return buffer.getvalue()
 
 
 def avro(rows: Rows) -> bytes:
@@ -72,6 +79,7 @@ FORMATS: Mapping[str, Callable[[Rows], bytes]] = {
     ".ipc": arrow_stream,
     ".feather": arrow_file,
     ".avro": avro,
+    ".orc": orc_file,
 }
 
 PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
