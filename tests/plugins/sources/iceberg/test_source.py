@@ -1,5 +1,6 @@
 import gzip
 import json
+import pickle
 import shutil
 from datetime import date
 from pathlib import Path
@@ -12,7 +13,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, StringType
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FilesTable, TableSpec
+from caraway_core.tables import FilesTable, TableSpec, scanners
+from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.sources.iceberg.scanning import IcebergTable
 from caraway_plugins.sources.iceberg.source import IcebergSource
 from tests.kit import iceberg_tables as tables
@@ -170,6 +172,24 @@ async def test_deleted_positions_are_left_out(tmp_path: Path) -> None:
     assert await found(spec, "SELECT count(*) AS n, min(id) AS low FROM t") == [{"n": 6, "low": 1}]
     tables.adopted(tmp_path).append(ROWS.slice(0, 1))  # Later files keep these positions.
     await assert_as_judged(tmp_path)
+
+
+def test_each_file_with_deletes_is_a_part_that_goes_to_other_processes(tmp_path: Path) -> None:
+    tables.create(tmp_path, ROWS).append(MORE)
+    gone = pa.table({"id": pa.array([1, 8], pa.int32())})
+    tables.delete_values(tmp_path / "t", gone, {"id": 1})
+    spec = pickle.loads(pickle.dumps(tables.resolved(tmp_path)))
+    assert spec == tables.resolved(tmp_path)
+    assert spec.is_divisible
+    found = {
+        frozenset(
+            row["id"]
+            for batch in scanners.of(spec).scan(spec, RowRequest(("id",), (part,)))
+            for row in batch.to_pylist()
+        )
+        for part in spec.splits
+    }
+    assert found == {frozenset({0, 2, 3, 4, 5, 6, 7}), frozenset({9})}
 
 
 async def test_deleted_values_are_left_out(tmp_path: Path) -> None:
