@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ from caraway_plugins.sources.iceberg.locations import TableFiles
 
 _DAMAGED = (LookupError, TypeError, ValueError, OSError, EOFError)
 _SNAPSHOT = "iceberg_snapshot"
+_TOKEN = "s3.session-token"
+_RENEWED_S = 900.0
+"""Catalogs give out credentials for an hour, and some for less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,18 @@ class _OpenedTable:
 
     metadata: ReadMetadata
     files: TableFiles
+    is_temporary: bool = False
+    """True if its files are read with credentials that its catalog gives out."""
 
 
 class IcebergSource:
     """An Iceberg table, pinned to the snapshot that is current when it is resolved."""
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Take the time, by which credentials of catalogs are renewed."""
+        self._clock = clock
 
     def resolve(self, request: SourceRequest) -> TableSpec:
         is_in_catalog = _is_in_catalog(request)
@@ -49,10 +59,13 @@ class IcebergSource:
             found = _found(request, _files(request, {}))
             status = found.place.find()
             return f"{found.place.path} {status and (status.size_bytes, status.stamp)}"
-        metadata = _of_catalog(request).metadata
+        opened = _of_catalog(request)
+        metadata = opened.metadata
+        turn = int(self._clock() // _RENEWED_S) if opened.is_temporary else 0
         with _worded(request):
             snapshot, schema = metadata.at(request.params.get(_SNAPSHOT, ""))
-            return f"{metadata.uuid} {snapshot and snapshot.id} {schema.id} {len(schema.fields)}"
+            columns = f"{schema.id} {len(schema.fields)}"
+            return f"{metadata.uuid} {snapshot and snapshot.id} {columns} {turn}"
 
 
 def _is_in_catalog(request: SourceRequest) -> bool:
@@ -81,7 +94,9 @@ def _of_catalog(request: SourceRequest) -> _OpenedTable:
     with rest.connected(path, params.checked(request.connector, request.params)) as catalog:
         loaded = catalog.load(path.namespace, path.table)
     with _worded(request, "the metadata"):
-        return _OpenedTable(read_metadata.parsed(loaded.metadata), _files(request, loaded.config))
+        files = _files(request, loaded.config)
+        is_temporary = _TOKEN in loaded.config
+        return _OpenedTable(read_metadata.parsed(loaded.metadata), files, is_temporary)
 
 
 def _files(request: SourceRequest, config: Mapping[str, str]) -> TableFiles:

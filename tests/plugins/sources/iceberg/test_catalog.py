@@ -80,6 +80,15 @@ def test_what_a_catalog_does_not_have(server: IcebergCatalogServer, path: str, t
     assert caught.value.type == type_
 
 
+def test_credentials_of_a_catalog_are_renewed(server: IcebergCatalogServer) -> None:
+    early, later = IcebergSource(lambda: 100.0), IcebergSource(lambda: 1_000.0)
+    asked = request(server)
+    assert early.fingerprint(asked) == later.fingerprint(asked)
+    server.config = {"s3.access-key-id": "a", "s3.session-token": "hunter2"}
+    assert early.fingerprint(asked) == early.fingerprint(asked) != later.fingerprint(asked)
+    assert "hunter2" not in str(early.fingerprint(asked))
+
+
 def test_catalog_that_is_away(server: IcebergCatalogServer) -> None:
     asked = SourceRequest(
         TableName("t"), "iceberg", "http://127.0.0.1:1/v1/namespaces/a/tables/b",
