@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caraway_plugins.sources.decimal_texts import decimals
+
 types = pa.types
 _NULL = 0xFB
 _LONG = {0xFC: 2, 0xFD: 3, 0xFE: 8}
@@ -86,6 +88,7 @@ def _moment(text: pa.Array, type_: pa.DataType) -> pa.Array:
 
 _FORMS: dict[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]] = {
     types.is_boolean: _boolean,
+    types.is_decimal: decimals,
     types.is_timestamp: _moment,
     lambda _type: True: _cast,
 }

@@ -15,6 +15,7 @@ from adbc_driver_manager import dbapi
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources.decimal_texts import decimals
 from caraway_plugins.sources.postgres.databases import Databases, Login
 
 _MOST_IDLE = 8
@@ -235,6 +236,8 @@ def _column(array: pa.Array, type_: pa.DataType) -> pa.Array:
         array = array.storage
     if array.null_count < len(array) and _has_endless(array):
         raise ValueError("infinity")
+    if pa.types.is_decimal(type_) and pa.types.is_string(array.type):
+        return decimals(array, type_)
     return array if array.type == type_ else pc.cast(array, type_)
 
 

@@ -14,6 +14,7 @@ from adbc_driver_sqlite import dbapi as sqlite
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources.decimal_texts import decimals
 from caraway_plugins.sources.sqlite import forms
 
 BUSY_MS = 2_000
@@ -160,6 +161,8 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if pa.types.is_time(type_):  # Arrow reads them only with a day.
         moments = pc.binary_join_element_wise("1970-01-01", array, " ")
         return pc.cast(pc.cast(moments, pa.timestamp(type_.unit)), type_)
+    if pa.types.is_decimal(type_) and pa.types.is_string(array.type):
+        return decimals(array, type_)
     return pc.cast(array, type_)
 
 
