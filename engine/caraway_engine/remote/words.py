@@ -133,6 +133,8 @@ class SqlWriter:
         """Return a comparison; a floating-point comparison includes all rows that may match."""
         if name not in _COMPARISONS or left.kind != right.kind or not left.kind:
             raise NotPushableError(name)
+        if not (left.is_exact and right.is_exact):
+            raise NotPushableError("a comparison of a condition that is not exact")
         sign = _COMPARISONS[name]
         if left.kind == "double":
             return self._compared_doubles(sign, left, right)
@@ -179,6 +181,7 @@ class SqlWriter:
             not options
             or value.kind in ("", "double")
             or {each.kind for each in options} != {value.kind}
+            or not all(each.is_exact for each in (value, *options))
         ):
             raise NotPushableError("in")
         self._fit(value, *options)

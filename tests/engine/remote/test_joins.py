@@ -174,5 +174,13 @@ async def test_a_value_in_a_condition_stays_a_value(over: Session, sent: list[st
     assert len(sent) == 1 and "'x'' OR true) --'" in sent[0]
 
 
+@pytest.mark.parametrize("test", ["(weight > 1) < TRUE", "(weight = 0) IN (FALSE, FALSE)"])
+async def test_a_condition_that_is_not_exact_is_not_compared(
+    over: Session, reference: Session, test: str
+) -> None:
+    sql = f"SELECT id FROM c WHERE {test}"
+    assert _sorted(await rows(over, sql)) == _sorted(await rows(reference, sql))
+
+
 def _sorted(found: list[dict[str, object]]) -> list[str]:
     return sorted(map(repr, found))
