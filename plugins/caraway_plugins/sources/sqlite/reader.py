@@ -3,53 +3,19 @@
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
-from adbc_driver_sqlite import dbapi as sqlite
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.protocols.remote import RemoteInsert
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.decimal_texts import decimals
-from caraway_plugins.sources.sqlite import forms
+from caraway_plugins.sources.sqlite import connecting, forms
 
-BUSY_MS = 2_000
-"""For so long a statement waits for another process that writes."""
 _BATCH_ROWS = 16 * 1024
-_SETTINGS = (f"PRAGMA busy_timeout = {BUSY_MS}", "PRAGMA trusted_schema = OFF")
-
-
-def connect(path: str) -> Any:
-    """Open a file to read from it. Views of the file use no function that could do harm.
-
-    Raises:
-        dbapi.Error: it cannot be opened.
-    """
-    connection = sqlite.connect(f"{Path(path).as_uri()}?mode=ro", autocommit=True)
-    run(connection, *_SETTINGS)
-    return connection
-
-
-def connect_to_write(path: str) -> Any:
-    """Open a file to write to it, in a transaction that ends with a commit.
-
-    Raises:
-        dbapi.Error: it cannot be opened.
-    """
-    connection = sqlite.connect(f"{Path(path).as_uri()}?mode=rw", autocommit=False)
-    run(connection, *_SETTINGS)
-    return connection
-
-
-def run(connection: Any, *statements: str) -> None:
-    """Run statements without rows."""
-    with connection.cursor() as cursor:
-        for each in statements:
-            cursor.execute(each)
 
 
 class SqliteReader:
@@ -112,8 +78,8 @@ class SqliteRows:
                 raise _error(self._table, self._schema, exc) from exc
 
     def _begun(self) -> Any:
-        self._connection = connect(self._table.login["path"])
-        run(self._connection, self._table.login["view"])
+        self._connection = connecting.connect(self._table.login["path"])
+        connecting.run(self._connection, self._table.login["view"])
         self._cursor = self._connection.cursor()
         rows = {"adbc.sqlite.query.batch_rows": str(_BATCH_ROWS)}
         self._cursor.adbc_statement.set_options(**rows)

@@ -93,10 +93,10 @@ def opened(request: SourceRequest, name: str) -> Iterator[Any]:
     file.status(_LOG)
     from adbc_driver_manager import dbapi
 
-    from caraway_plugins.sources.sqlite import reader
+    from caraway_plugins.sources.sqlite import connecting
 
     try:
-        with reader.connect(str(file.path)) as connection, connection.cursor() as cursor:
+        with connecting.connect(str(file.path)) as connection, connection.cursor() as cursor:
             yield cursor
     except dbapi.Error as exc:
         raise _not_read(file, name, str(exc)) from exc

@@ -11,7 +11,7 @@ from adbc_driver_manager import dbapi
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.sqlite import reader
+from caraway_plugins.sources.sqlite import connecting
 
 _OF_VALUES = {
     "UNIQUE constraint": "a row with this key is there",
@@ -38,7 +38,7 @@ class SqliteInsert:
         with self._running:
             try:
                 # Without a commit, closing it leaves the file as it was.
-                with reader.connect_to_write(self._table.login["path"]) as connection:
+                with connecting.connect_to_write(self._table.login["path"]) as connection:
                     count = self._inserted(connection, rows)
                     if self._is_closed:
                         raise ExecutionError("the statement was stopped; no row was inserted")

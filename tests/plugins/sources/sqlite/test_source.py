@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import DatasetError, QueryError
-from caraway_plugins.sources.sqlite import reader
+from caraway_plugins.sources.sqlite import connecting
 from caraway_plugins.sources.sqlite import source as module
 from caraway_plugins.sources.sqlite.reader import SqliteReader
 from caraway_plugins.sources.sqlite.source import SqliteSource
@@ -96,7 +96,7 @@ def test_without_the_package_the_extra_is_named(
 async def test_a_file_that_another_process_writes_is_tried_again(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_SETTINGS", ())
+    monkeypatch.setattr(connecting, "_SETTINGS", ())
     over = session({"t": resolved(file, "t")})
     with writing(file, "BEGIN EXCLUSIVE"):
         assert refused(file, "t").type == "unavailable"
