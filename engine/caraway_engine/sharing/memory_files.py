@@ -49,7 +49,7 @@ class MemoryFile:
         if not hasattr(os, "memfd_create"):
             raise NoMemoryFileError
         try:
-            self._number = _numbered(os.memfd_create("caraway-rows", os.MFD_CLOEXEC))
+            self._number = _numbered(os.memfd_create("caraway-inputs", os.MFD_CLOEXEC))
         except OSError as exc:
             raise NoMemoryFileError from exc
         try:
@@ -123,7 +123,7 @@ def without_rows(
     for leaf in {each.to_bytes(): None for each in _memory_leaves(plan)}:
         found = _columns(leaf)
         named = next((each for each in inputs if found and each.schema.names == found[0]), None)
-        if found is None or named is None or _has_dictionary(named.schema):
+        if found is None or named is None or any(map(_has_dictionary, named.schema.types)):
             return None
         # The engine reads a message without a projection as one of all columns.
         scan = _empty_scan(named, found[1] or range(len(named.schema)), len(scans))
@@ -199,8 +199,10 @@ def _context() -> SessionContext:
     return SessionContext(SessionConfig().with_target_partitions(1))
 
 
-def _has_dictionary(schema: pa.Schema) -> bool:
-    return any("dictionary" in str(each.type) for each in schema)
+def _has_dictionary(type_: pa.DataType) -> bool:
+    """Return whether values of a type are, or hold, those of a dictionary."""
+    inner = (type_.field(index).type for index in range(type_.num_fields))
+    return bool(pa.types.is_dictionary(type_)) or any(map(_has_dictionary, inner))
 
 
 def _empty_scan(rows: TaskTable, read: Sequence[int], number: int) -> bytes | None:

@@ -68,7 +68,7 @@ def _memory_files() -> list[str]:
             found.append(os.readlink(f"/proc/self/fd/{number}"))
         except OSError:
             continue  # That of the listing itself.
-    return [each for each in found if "caraway-rows" in each]
+    return [each for each in found if "caraway-inputs" in each]
 
 
 def split(of: Session, sql: str, rows: pa.Table = NAMES, count: int = 3) -> list[Task]:

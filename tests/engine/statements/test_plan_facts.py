@@ -311,6 +311,8 @@ _PLAN_TEXT = re.compile(
     r"display_indent|display_graphviz|TableScan: |SubqueryAlias: |CopyTo:|Dml: |Cross Join:"
 )
 _EXPLAINS = {"engine/caraway_engine/stages/stage_schemas.py"}
+_COMPARES = {"engine/caraway_engine/sharing/memory_files.py"}
+"""Compares the texts of two plans of one engine; where they differ, neither is used."""
 
 
 def test_no_module_reads_a_displayed_plan() -> None:
@@ -324,4 +326,4 @@ def test_no_module_reads_a_displayed_plan() -> None:
         for path in (ROOT / package).rglob("*.py")
         if _PLAN_TEXT.search(path.read_text())
     }
-    assert found == _EXPLAINS
+    assert found == _EXPLAINS | _COMPARES
