@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(look: Callable[[], T], what: str, seconds: float = 60.0) -> T:
+def until(look: Callable[[], T], what: str, seconds: float = 60.0, *, every_s: float = 0.02) -> T:
     """Look until the answer is true, and return it.
 
     Raises:
@@ -18,7 +18,7 @@ def until(look: Callable[[], T], what: str, seconds: float = 60.0) -> T:
     while not (found := look()):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:g} s: {what}; last seen: {found!r}")
-        time.sleep(0.02)
+        time.sleep(every_s)
     return found
 
 
