@@ -81,9 +81,11 @@ def _keep(
     while True:
         try:
             found = read()
-        except CarawayError as exc:
-            state.error = exc
-            logger.warning("secrets cannot be read", extra={"store": title, "reason": exc.message})
+        # The thread goes on whatever an answer holds: without it, all secrets would expire.
+        except Exception as exc:  # noqa: BLE001
+            state.error = _named(title, exc)
+            reason = state.error.message
+            logger.warning("secrets cannot be read", extra={"store": title, "reason": reason})
             wait_s, retry_s = retry_s, min(2 * retry_s, _LONGEST_RETRY_S)
         else:
             state.values, state.error, retry_s = found.values, None, _LEAST_S
@@ -92,3 +94,10 @@ def _keep(
         state.is_tried.set()
         if stop.wait(wait_s):
             return
+
+
+def _named(title: str, exc: Exception) -> CarawayError:
+    """Return an error that quotes no answer."""
+    if isinstance(exc, CarawayError):
+        return exc
+    return CarawayError(f"{title} cannot be read: the answer has another form; it is tried again")

@@ -138,3 +138,26 @@ def test_secret_of_kubernetes_that_is_not_text(server: SecretServer, tmp_path: P
     with pytest.raises(CarawayError, match="the server answered 500") as caught:
         KubernetesSecret(params, Path("/"), {}).get("x")
     assert "hunter2" not in caught.value.message
+
+
+def test_an_answer_of_another_form_is_tried_again_and_not_quoted() -> None:
+    answers = iter([TypeError("hunter2"), ReadSecrets({"a": "b"})])
+
+    def read() -> ReadSecrets:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    store = RefreshedSecrets("the secret", read)
+    with pytest.raises(CarawayError, match="has another form") as caught:
+        store.get("a")
+    assert "hunter2" not in str(caught.value)
+    until(lambda: _value(store, "a") == "b", "the secret is read again")
+
+
+def _value(store: RefreshedSecrets, name: str) -> str | None:
+    try:
+        return store.get(name)
+    except CarawayError:
+        return None
