@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_plugins.sources.decoded import texts
+from caraway_plugins.sources.decoded import current_files, texts
 from caraway_plugins.sources.storage import FoundFile, Storage
 
 MOST_BYTES = 64 * 2**20
@@ -53,7 +53,8 @@ class DocumentDecoder:
         schema = pa.schema([field for field in SCHEMA if field.name in columns])
         yield pa.RecordBatch.from_pylist([row], schema)
 
-    def _text(self, storage: Storage, found: FoundFile) -> str:
+    def _text(self, storage: Storage, listed: FoundFile) -> str:
+        found = current_files.find(storage, listed)
         title = storage.title(found.path)
         if found.size_bytes > MOST_BYTES:
             raise DatasetError(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.sqltext import identifiers
 from caraway_plugins.sources import storage as storages
+from caraway_plugins.sources.decoded import current_files
 from caraway_plugins.sources.storage import FoundFile, Storage
 
 _BATCH_ROWS = 65_536
@@ -30,7 +31,7 @@ class OrcDecoder:
         self, storage: Storage, found: FoundFile, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         """See `Decoder.batches`."""
-        with _opened(storage, found) as file:
+        with _opened(storage, current_files.find(storage, found)) as file:
             own = file.schema.names
             given = dict(zip(self._names(file), own, strict=True))
             # Rows without a column are still counted.

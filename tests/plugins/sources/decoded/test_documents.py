@@ -298,3 +298,13 @@ def test_a_changed_document_has_another_fingerprint(put: Put, dataset: Make) -> 
     before = dataset("a.md").fingerprint()
     put("a.md", b"xx")
     assert dataset("a.md").fingerprint() != before
+
+
+def test_a_document_that_changed_since_it_was_listed_is_read_whole(put: Put, dataset: Make) -> None:
+    path = put("a.md", b"x")
+    table = dataset("a.md").resolve()
+    path.write_bytes(b"longer")
+    assert reading.query(table, "SELECT content FROM t") == [{"content": "longer"}]
+    path.unlink()
+    with pytest.raises(QueryError, match="was removed"):
+        list(scanners.of(table).scan(table, RowRequest(["content"])))
