@@ -141,7 +141,9 @@ def test_secret_of_kubernetes_that_is_not_text(server: SecretServer, tmp_path: P
 
 
 def test_an_answer_of_another_form_is_tried_again_and_not_quoted() -> None:
-    answers = iter([TypeError("hunter2"), ReadSecrets({"a": "b"})])
+    answers: Iterator[Exception | ReadSecrets] = iter(
+        [TypeError("hunter2"), ReadSecrets({"a": "b"})]
+    )
 
     def read() -> ReadSecrets:
         found = next(answers)
