@@ -69,7 +69,7 @@ def _join(draw: DrawFn) -> str:
     on = [f"l.{left} = r.{right}"]
     verbs = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
     if draw(st.integers(0, 2)) == 0:
-        kind = draw(st.sampled_from([*set(COLUMNS.values())]))
+        kind = draw(st.sampled_from([*dict.fromkeys(COLUMNS.values())]))
         names = [name for name, each in COLUMNS.items() if each == kind]
         first, second = (draw(st.sampled_from(names)) for _ in range(2))
         on.append(f"l.{first} {draw(st.sampled_from(_COMPARISONS))} r.{second}")

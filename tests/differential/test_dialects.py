@@ -41,7 +41,7 @@ LEAST_ANSWERED = 0.5
 """The rest overflows, or compares what the engine does not compare."""
 LEAST_PUSHED = 0.1
 """The part of the statements of which the database does more than read columns."""
-LEAST_JOINED = {"duckdb": 0.02, "postgres": 0.02}
+LEAST_JOINED = {"duckdb": 0.01, "postgres": 0.01}
 """The part of the statements of which the database joins tables."""
 
 
