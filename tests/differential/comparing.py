@@ -1,5 +1,6 @@
 """Compares two answers, and reports their first difference."""
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def _by_exact(all_rows: Sequence[Row]) -> dict[Hashable, list[Row]]:
 
 
 def _alone(these: list[Row], those: list[Row]) -> list[Row]:
-    these, those = (sorted(each, key=lambda row: row.floats) for each in (these, those))
+    these, those = (sorted(each, key=_sort_key) for each in (these, those))
     if len(these) == len(those) and all(map(Row.is_near, these, those)):
         return []
     if not these[0].floats:
@@ -132,6 +133,11 @@ def _alone(these: list[Row], those: list[Row]) -> list[Row]:
     if max(len(these), len(those)) > _LARGEST_MATCHING:
         return these  # always correct: the caller only needs to know that something differs
     return _after_matching(these, those)
+
+
+def _sort_key(row: Row) -> tuple[tuple[float, float], ...]:
+    """Order by the floats, -0.0 before 0.0."""
+    return tuple((each, math.copysign(1, each)) for each in row.floats)
 
 
 def _after_matching(these: list[Row], those: list[Row]) -> list[Row]:

@@ -73,6 +73,13 @@ def test_near_numbers_find_their_partners() -> None:
     assert difference(expected, actual) is None
 
 
+def test_many_zeros_of_both_signs_find_their_partners() -> None:
+    zeros = [0.0, -0.0] * 400
+    expected = pa.table({"a": zeros})
+    assert difference(expected, pa.table({"a": zeros[::-1]})) is None
+    assert difference(expected, pa.table({"a": [*zeros[1:], -0.0]})) is not None
+
+
 def test_numbers_that_share_a_partner_are_detected() -> None:
     expected = pa.table({"a": [1.0, 1.0 + 1e-12, 5.0]})
     actual = pa.table({"a": [1.0, 5.0, 5.0]})
