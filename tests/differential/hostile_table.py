@@ -15,6 +15,7 @@ NAME = "h"
 _ROWS = 120
 _INTEGERS = (0, 1, -1, 2, 7, 7, 2**53 + 1, 2**63 - 1, -(2**63), -(2**63) + 1, 4_000_000_000)
 _SMALL = (0, 1, -1, 5, 2**15 - 1, -(2**15))
+_UNSIGNED = (0, 1, 7, 7, 2**31, 2**32 - 1)
 _DOUBLES = (0.0, 0.5, -1.5, 0.1, 1e308, 5e-324, 2.0**53)
 INFINITE = float("inf")
 ALL = (-0.0, float("nan"), INFINITE, -INFINITE)
@@ -42,20 +43,27 @@ _MOMENTS = (
 COLUMNS = {
     "id": "int", "i": "int", "j": "int", "s": "int", "f": "float", "g": "float", "m": "decimal",
     "w": "decimal", "t": "text", "u": "text", "d": "date", "b": "bool", "at": "moment",
+    "k": "uint", "q": "uint",
 }  # fmt: skip
 """The columns and what they hold."""
 
 
-def build(folder: Path, odd_doubles: Sequence[float] = ALL) -> Dataset:
-    """Write the table, with those odd doubles that a database has."""
-    datasets.write(folder / NAME, rows(odd_doubles), (0.4, 0.6))
+def build(
+    folder: Path, odd_doubles: Sequence[float] = ALL, *, has_unsigned: bool = False
+) -> Dataset:
+    """Write the table, with those odd doubles that a database has.
+
+    Without unsigned integers, their columns have signed ones.
+    """
+    datasets.write(folder / NAME, rows(odd_doubles, has_unsigned=has_unsigned), (0.4, 0.6))
     return Dataset("hostile", folder)
 
 
-def rows(odd_doubles: Sequence[float]) -> pa.Table:
+def rows(odd_doubles: Sequence[float], *, has_unsigned: bool = False) -> pa.Table:
     """Return the rows, the same ones every time."""
     chance = random.Random(34)
     doubles = (*_DOUBLES, *odd_doubles)
+    largest = (2**64 - 1, 2**63) if has_unsigned else (2**63 - 1,)
 
     def chosen(values: Sequence[object], type_: pa.DataType) -> pa.Array:
         return pa.array([chance.choice((*values, None)) for _ in range(_ROWS)], type_)
@@ -74,11 +82,14 @@ def rows(odd_doubles: Sequence[float]) -> pa.Table:
         "d": chosen(_DAYS, pa.date32()),
         "b": chosen((True, False), pa.bool_()),
         "at": chosen(_MOMENTS, pa.timestamp("us")),
+        "k": chosen(_UNSIGNED, pa.uint32() if has_unsigned else pa.int64()),
+        "q": chosen((*_UNSIGNED, *largest), pa.uint64() if has_unsigned else pa.int64()),
     })  # fmt: skip
 
 
 LITERALS: dict[str, tuple[str, ...]] = {
     "int": ("0", "1", "-1", "7", "9223372036854775807", "-9223372036854775808", "32768"),
+    "uint": ("0", "1", "7", "-1", "4294967295", "4294967296", "9223372036854775807"),
     "float": ("0.0", "-0.0", "0.1", "0.5", "1e308", "CAST('NaN' AS DOUBLE)",
               "CAST('Infinity' AS DOUBLE)"),
     "decimal": (

@@ -35,6 +35,7 @@ DIALECTS: dict[str, Opening] = {
 }
 ODD_DOUBLES = {"mysql": (), "sqlite": (INFINITE, -INFINITE)}
 """Not all databases have NaN, -0.0 and infinite numbers."""
+HAS_UNSIGNED = frozenset({"duckdb", "mysql"})
 QUICK_EXAMPLES = 200
 LONG_EXAMPLES = 5_000
 LEAST_ANSWERED = 0.5
@@ -109,7 +110,9 @@ def asking_of(
 ) -> Iterator[Asking]:
     kind = request.param
     folder = tmp_path_factory.mktemp("dialects") / "hostile"
-    dataset = hostile_table.build(folder, odd_doubles=ODD_DOUBLES.get(kind, ALL))
+    dataset = hostile_table.build(
+        folder, odd_doubles=ODD_DOUBLES.get(kind, ALL), has_unsigned=kind in HAS_UNSIGNED
+    )
     with (
         asking.opened(runners.single_node, dataset) as reference,
         asking.opened(DIALECTS[kind], dataset) as runner,

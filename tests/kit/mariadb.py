@@ -38,6 +38,8 @@ _TYPES = {
     pa.int16(): "SMALLINT",
     pa.int32(): "INT",
     pa.int64(): "BIGINT",
+    pa.uint32(): "INT UNSIGNED",
+    pa.uint64(): "BIGINT UNSIGNED",
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
     pa.bool_(): "BOOLEAN",

@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["bool", "int", "decimal", "double", "text", "date", "timestamp", "timestamptz", ""]
-"""The kinds of values. For kind "", only whether it is NULL is known."""
+Kind = Literal[
+    "bool", "int", "uint", "decimal", "double", "text", "date", "timestamp", "timestamptz", ""
+]
+"""The kinds of values; `uint` is an integer without a sign. For kind "", only whether it is NULL is
+known."""
 Operation = Literal[
     "like",
     "add int",
@@ -33,6 +36,7 @@ Operation = Literal[
     "count distinct",
     "extreme",
     "sum int",
+    "sum uint",
     "sum decimal",
     "sum double",
     "avg decimal",
@@ -47,9 +51,10 @@ class Dialect:
     """The spelling of a database, and the operations that it answers exactly as the engine does.
 
     Templates have `{}` where the content belongs. A literal of a kind without a template is not
-    sent, and neither is a cast. The casts are `int8` to `int64`, `decimal`, `double`, `float`
-    (a number that is sent as a double), `text`, `texts` (a list) and `shift` (the number of bits).
-    `smallest` is the least integer.
+    sent, and neither is a cast. The casts are `int8` to `int64`, `uint64`, `decimal`, `double`,
+    `float` (a number that is sent as a double), `text`, `texts` (a list), `shift` (the number of
+    bits) and `high` (an integer shifted right by 32 bits, with its sign). `smallest` is the least
+    integer.
     """
 
     kinds: frozenset[Kind] = frozenset()
@@ -75,6 +80,8 @@ class Dialect:
     """ORDER BY has NULLS FIRST and NULLS LAST; otherwise NULLs are sorted by a key of their own."""
     names_answers: bool = False
     """The columns of an answer need names of their own: equal ones are refused or lost."""
+    checks_columns: bool = False
+    """The reader checks that integers of columns fit their types, so that the database need not."""
     no_limit: str = ""
     """A limit that is none, where an offset needs a limit before it."""
 

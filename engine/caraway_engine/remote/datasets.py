@@ -11,10 +11,11 @@ from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
 from caraway_core.work import SourceQuery
 from caraway_engine.remote import answers, filters, words
 from caraway_engine.remote.filters import FilterCall
+from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
 from caraway_engine.remote.scanning import RowDataset
-from caraway_engine.remote.words import NotPushableError, SqlWriter
+from caraway_engine.remote.words import SqlWriter
 
 
 def build(table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> Table:

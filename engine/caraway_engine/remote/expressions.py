@@ -10,7 +10,8 @@ import pyarrow as pa
 from substrait.algebra_pb2 import AggregateFunction, Expression
 from substrait.type_pb2 import Type
 
-from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_engine.remote.kinds import NotPushableError, Term
+from caraway_engine.remote.words import SqlWriter
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import field_of
 
@@ -96,7 +97,7 @@ def value_of(literal: Expression.Literal) -> object:
     """
     kind = literal.WhichOneof("literal_type")
     if literal.type_variation_reference and kind != "string":
-        raise NotPushableError("a number without sign")
+        return _without_sign(literal)
     try:
         match kind:
             case "boolean" | "i8" | "i16" | "i32" | "i64" | "fp32" | "fp64" | "string":
@@ -112,6 +113,13 @@ def value_of(literal: Expression.Literal) -> object:
     except OverflowError as exc:
         raise NotPushableError(str(kind)) from exc
     raise NotPushableError(str(kind))
+
+
+def _without_sign(literal: Expression.Literal) -> int:
+    kind = literal.WhichOneof("literal_type")
+    if kind not in _BITS or literal.type_variation_reference != _UNSIGNED:
+        raise NotPushableError(f"a {kind} of another kind")
+    return int(getattr(literal, kind)) % (1 << _BITS[kind])
 
 
 def _moment(found: Any, *, has_zone: bool) -> datetime.datetime:
@@ -179,12 +187,18 @@ def _arrow(type_: Type) -> pa.DataType:
     kind = type_.WhichOneof("kind")
     if kind == "decimal":
         return pa.decimal128(type_.decimal.precision, type_.decimal.scale)
-    if kind not in _TYPES or (kind != "string" and getattr(type_, kind).type_variation_reference):
-        # A type variation of an integer means that it is unsigned.
+    variation = getattr(type_, str(kind)).type_variation_reference
+    if variation == _UNSIGNED and kind in _BITS:
+        return _UNSIGNED_TYPES[kind]
+    if kind not in _TYPES or (kind != "string" and variation):
         raise NotPushableError(f"a cast to {kind}")
     return _TYPES[kind]
 
 
+_UNSIGNED = 1
+"""The variation of integers without a sign."""
+_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
+_UNSIGNED_TYPES = {"i8": pa.uint8(), "i16": pa.uint16(), "i32": pa.uint32(), "i64": pa.uint64()}
 _TYPES = {
     "i8": pa.int8(),
     "i16": pa.int16(),

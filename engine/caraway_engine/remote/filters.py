@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.tables import RemoteColumn
-from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_engine.remote.kinds import NotPushableError, Term
+from caraway_engine.remote.words import SqlWriter
 
 _NAMES = {
     "equal": "equal",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from caraway_engine.remote import filters
 from caraway_engine.remote.filters import FilterCall
-from caraway_engine.remote.words import NotPushableError
+from caraway_engine.remote.kinds import NotPushableError
 
 _BATCH_ROWS = 64 * 1024
 

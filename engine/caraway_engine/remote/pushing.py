@@ -18,9 +18,9 @@ from caraway_core.ids import TableName
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_core.work import SourceQuery
 from caraway_engine.remote import datasets, unfolding
+from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
-from caraway_engine.remote.words import NotPushableError
 from caraway_engine.stages import naming, safety
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_PREFIX

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from caraway_core.tables import RemoteTable
 from caraway_engine.remote import words
-from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_engine.remote.kinds import NotPushableError, Term
+from caraway_engine.remote.words import SqlWriter
 
 Condition = Callable[[Sequence[Term]], Term]
 

@@ -8,8 +8,9 @@ from caraway_core.ids import TableName
 from caraway_core.loading.dialects import Operation
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import expressions, words
+from caraway_engine.remote.kinds import NotPushableError, Term
 from caraway_engine.remote.queries import RemoteQuery
-from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_engine.remote.words import SqlWriter
 from caraway_engine.stages import joins, naming
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import body, join_type, kind, table_name

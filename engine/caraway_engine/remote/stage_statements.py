@@ -15,9 +15,9 @@ from caraway_core.protocols.fleet import Share
 from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_core.work import SourceQuery
 from caraway_engine.remote import datasets, unfolding
+from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
-from caraway_engine.remote.words import NotPushableError
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.graph import Stage, StageGraph
 from caraway_engine.stages.relations import kind, table_name, walk

@@ -9,8 +9,8 @@ import pyarrow as pa
 from caraway_core.tables.scanners import ColumnFilter, FilterOperator
 from caraway_engine.remote import filters
 from caraway_engine.remote.filters import FilterCall
+from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.locally import LocalCondition
-from caraway_engine.remote.words import NotPushableError
 
 _OPERATORS: dict[str, tuple[FilterOperator, FilterOperator]] = {
     "equal": ("=", "="),

@@ -5,59 +5,31 @@ and stays with the engine. No dialect can list comparisons of floating-point num
 differ), divisions (other digits), functions of text and time, and casts that may fail or round.
 """
 
-import datetime
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import replace
 
 import pyarrow as pa
 
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import DatabaseReader
-from caraway_core.loading.dialects import ROWS_ALONE, Dialect, Kind, Operation
+from caraway_core.loading.dialects import ROWS_ALONE, Dialect, Operation
 from caraway_core.tables import RemoteColumn
+from caraway_engine.remote.kinds import (
+    MOST_DIGITS,
+    NotPushableError,
+    Term,
+    are_comparable,
+    digits_of,
+    kind_of,
+)
+from caraway_engine.remote.literals import literal_of
 
 types = pa.types
 _COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
-_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
-_MOST_DIGITS = 38
 _AVERAGE_SCALE = 4
+_HALF = 32
 _PLAIN_PATTERN = re.compile(r"[^\\]*")
-
-
-class NotPushableError(Exception):
-    """The database is not known to evaluate this part of a statement as the engine does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An SQL expression. For kind "", only whether it is NULL is known.
-
-    A condition that is not exact may also be true for rows that the engine rejects. `digits` are
-    the digits before the decimal point of an integer or a decimal, and `scale` those after it. A
-    double `is_finite` if it comes from such a number. A value that `is_text` is read as text.
-    One that `is_prefiltered` only takes part in conditions, which are not exact.
-    """
-
-    sql: str
-    kind: Kind = ""
-    is_exact: bool = True
-    digits: int = 0
-    scale: int = 0
-    is_finite: bool = False
-    is_text: bool = False
-    is_prefiltered: bool = False
-    is_literal: bool = False
-
-
-def kind_of(type_: pa.DataType) -> Kind:
-    """Return how values of a type compare."""
-    for test, kind in _KINDS.items():
-        if test(type_):
-            return kind
-    return ""
 
 
 _writers: dict[str, "SqlWriter"] = {}
@@ -109,7 +81,8 @@ class SqlWriter:
 
     def column(self, found: RemoteColumn) -> Term:
         """Return a column of the table itself."""
-        return self._typed(self.quoted(found.name), found.type, found)
+        term = self._typed(self.quoted(found.name), found.type, found)
+        return replace(term, column=found)
 
     def of_type(self, sql: str, type_: pa.DataType) -> Term:
         """Return an SQL expression whose result has a type of the engine."""
@@ -117,21 +90,13 @@ class SqlWriter:
 
     def literal(self, value: object) -> Term:
         """Return a Python value as an SQL literal."""
-        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-            moment = value.astimezone(datetime.UTC).replace(tzinfo=None)
-            sql = self._literal("timestamptz", moment.isoformat(sep=" "))
-            return Term(sql, "timestamptz", is_literal=True)
-        for type_, (kind, text) in _LITERALS.items():
-            if type(value) is type_:
-                digits, scale = _literal_digits(value)
-                name, content = text(value)
-                sql = self._literal(name, content)
-                return Term(sql, kind, digits=digits, scale=scale, is_literal=True)
-        raise NotPushableError(f"a value of {type(value).__name__}")
+        found = literal_of(value)
+        sql = self._literal(found.template, found.content)
+        return Term(sql, found.kind, digits=found.digits, scale=found.scale, is_literal=True)
 
     def compared(self, name: str, left: Term, right: Term) -> Term:
         """Return a comparison; a floating-point comparison includes all rows that may match."""
-        if name not in _COMPARISONS or left.kind != right.kind or not left.kind:
+        if name not in _COMPARISONS or not are_comparable(left.kind, right.kind):
             raise NotPushableError(name)
         if not (left.is_exact and right.is_exact):
             raise NotPushableError("a comparison of a condition that is not exact")
@@ -180,7 +145,7 @@ class SqlWriter:
         if (
             not options
             or value.kind in ("", "double")
-            or {each.kind for each in options} != {value.kind}
+            or not all(are_comparable(each.kind, value.kind) for each in options)
             or not all(each.is_exact for each in (value, *options))
         ):
             raise NotPushableError("in")
@@ -192,9 +157,13 @@ class SqlWriter:
 
     def computed(self, name: str, left: Term, right: Term) -> Term:
         """Return arithmetic on integers and decimals, which both sides compute exactly."""
+        if name == "bitwise_shift_right" and self._is_half(left, right):
+            return replace(left, sql=self._cast("high", left.sql), column=None)
         if name == "bitwise_shift_right" and left.kind == right.kind == "int":
             self.need("shift int")
-            return replace(left, sql=f"({left.sql} >> {self._cast('shift', right.sql)})")
+            return replace(
+                left, column=None, sql=f"({left.sql} >> {self._cast('shift', right.sql)})"
+            )
         if name not in _ARITHMETIC or left.kind != right.kind:
             raise NotPushableError(name)
         self._need(f"{name} {left.kind}")
@@ -203,17 +172,19 @@ class SqlWriter:
             digits, scale = left.digits + right.digits, left.scale + right.scale
         else:
             digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
-        if left.kind == "decimal" and digits + scale > _MOST_DIGITS:
+        if left.kind == "decimal" and digits + scale > MOST_DIGITS:
             raise NotPushableError("decimals of many digits")
         return Term(sql, left.kind, digits=digits, scale=scale)
 
     def cast(self, term: Term, to: pa.DataType) -> Term:
         """Return a cast that does not round, and fails only where the engine's cast fails too."""
         kind = kind_of(to)
-        digits, scale = _digits(to)
+        digits, scale = digits_of(to)
         if term.kind == kind == "int":
             self.need("cast int")
             return Term(self._cast(_integer(to), term.sql), "int", digits=digits)
+        if term.kind == "uint" and kind in ("int", "uint"):
+            return self._without_sign(term, to)
         if term.kind in ("int", "decimal") and kind == "decimal":
             self.need("cast decimal")
             if digits < term.digits or scale < term.scale:
@@ -243,7 +214,7 @@ class SqlWriter:
         is_decimal = types.is_decimal(type_) and self._dialect.sends_decimals_as_text
         if term.is_text or is_decimal:
             return self._cast("texts" if types.is_list(type_) else "text", term.sql)
-        if types.is_integer(type_) and term.kind == "int":
+        if types.is_integer(type_) and term.kind == "int" and not self._is_right(term, type_):
             return self._cast(_integer(type_), term.sql)
         if types.is_float32(type_) and "float" in self._dialect.casts:
             return self._cast("float", term.sql)
@@ -263,8 +234,10 @@ class SqlWriter:
         sql = f"sum({argument.sql}){only}"
         if argument.kind == "int":
             return self.of_type(self._cast("int64", sql), pa.int64())
+        if argument.kind == "uint":
+            return self.of_type(self._cast("uint64", sql), pa.uint64())
         if argument.kind == "decimal":
-            digits = _MOST_DIGITS - argument.scale
+            digits = MOST_DIGITS - argument.scale
             return Term(sql, "decimal", digits=digits, scale=argument.scale)
         if argument.is_finite:
             return Term(sql, "double", is_finite=True)
@@ -283,7 +256,7 @@ class SqlWriter:
             f"(div(sum({argument.sql}){only} * 1{'0' * scale}, "
             f"nullif(count({argument.sql}){only}, 0)) * 0.{'0' * (scale - 1)}1)"
         )
-        return Term(sql, "decimal", digits=_MOST_DIGITS - scale, scale=scale)
+        return Term(sql, "decimal", digits=MOST_DIGITS - scale, scale=scale)
 
     def extreme(self, name: str, argument: Term, only: str) -> Term:
         """Return min or max."""
@@ -303,9 +276,29 @@ class SqlWriter:
         if operation not in self._dialect.exact:
             raise NotPushableError(operation)
 
+    def _is_half(self, left: Term, right: Term) -> bool:
+        """Return whether an integer loses its lower 32 bits, as guards of sums have it."""
+        has_form = "high" in self._dialect.casts and left.kind in ("int", "uint")
+        return has_form and right.is_literal and right.sql == self.literal(_HALF).sql
+
+    def _is_right(self, term: Term, type_: pa.DataType) -> bool:
+        """Return whether the reader itself checks that the values have the type."""
+        return (
+            self._dialect.checks_columns and term.column is not None and term.column.type == type_
+        )
+
+    def _without_sign(self, term: Term, to: pa.DataType) -> Term:
+        self.need("cast int")
+        digits, _ = digits_of(to)
+        if digits < term.digits:
+            raise NotPushableError("a cast that may fail")
+        if kind_of(to) == "uint":
+            return replace(term, digits=digits, column=None)
+        return Term(self._cast(_integer(to), term.sql), "int", digits=digits)
+
     def _typed(self, sql: str, type_: pa.DataType, found: RemoteColumn) -> Term:
         kind = kind_of(type_) if found.is_comparable else ""
-        digits, scale = _digits(type_)
+        digits, scale = digits_of(type_)
         known = kind if kind in self._dialect.kinds else ""
         is_prefiltered = known in self._dialect.prefiltered
         return Term(
@@ -350,70 +343,7 @@ class SqlWriter:
         return Term(f"({' OR '.join(tests)})", "bool", is_exact=False)
 
 
-def _digits(type_: pa.DataType) -> tuple[int, int]:
-    if types.is_decimal128(type_):
-        return type_.precision - type_.scale, type_.scale
-    return (_INTEGER_DIGITS[type_.bit_width], 0) if types.is_integer(type_) else (0, 0)
-
-
 def _integer(type_: pa.DataType) -> str:
     if not types.is_signed_integer(type_):
         raise NotPushableError("unsigned numbers")
     return f"int{type_.bit_width}"
-
-
-def _literal_digits(value: object) -> tuple[int, int]:
-    if type(value) is int:
-        return len(str(abs(value))), 0
-    if isinstance(value, Decimal):
-        exponent = value.as_tuple().exponent
-        scale = max(0, -exponent) if isinstance(exponent, int) else 0
-        return max(len(value.as_tuple().digits) - scale, 1), scale
-    return 0, 0
-
-
-def _text(value: str) -> tuple[str, str]:
-    if "\0" in value:
-        raise NotPushableError("text with NUL")
-    return "text", value.replace("'", "''")
-
-
-def _number(value: int) -> tuple[str, str]:
-    if not -(2**63) <= value < 2**63:
-        raise NotPushableError("a number of more than 64 bits")
-    return ("int", str(value)) if value != -(2**63) else ("smallest", "")
-
-
-def _decimal(value: Decimal) -> tuple[str, str]:
-    if not value.is_finite() or len(value.as_tuple().digits) > _MOST_DIGITS:
-        raise NotPushableError("a decimal of many digits")
-    return "decimal", f"{value:f}"
-
-
-def _double(value: float) -> tuple[str, str]:
-    if value != value or value in (float("inf"), float("-inf")):
-        raise NotPushableError("a number that is not finite")
-    return "double", repr(value)
-
-
-_KINDS: Mapping[Callable[[pa.DataType], bool], Kind] = {
-    types.is_boolean: "bool",
-    types.is_signed_integer: "int",
-    types.is_decimal128: "decimal",
-    types.is_floating: "double",
-    types.is_string: "text",
-    types.is_string_view: "text",
-    types.is_date32: "date",
-    lambda type_: types.is_timestamp(type_) and type_.tz is None: "timestamp",
-    lambda type_: types.is_timestamp(type_) and type_.tz is not None: "timestamptz",
-}
-_LITERALS: Mapping[type, tuple[Kind, Callable[..., tuple[str, str]]]] = {
-    bool: ("bool", lambda value: ("true" if value else "false", "")),
-    int: ("int", _number),
-    float: ("double", _double),
-    Decimal: ("decimal", _decimal),
-    str: ("text", _text),
-    datetime.date: ("date", lambda value: ("date", value.isoformat())),
-    datetime.datetime: ("timestamp", lambda value: ("timestamp", value.isoformat(sep=" "))),
-}
-"""The kind of each type of value, and the template of its literal with the content."""

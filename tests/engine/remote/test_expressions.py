@@ -13,7 +13,8 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.tables import RemoteColumn
 from caraway_engine.remote import expressions, unfolding
-from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_engine.remote.kinds import NotPushableError, Term
+from caraway_engine.remote.words import SqlWriter
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, reference, walk, width
 from caraway_plugins.sources.postgres.dialect import POSTGRES
@@ -207,6 +208,8 @@ def stamp(value: int, precision: int) -> Any:
         (Literal(boolean=False), False),
         (Literal(i8=-128), -128),
         (Literal(i64=-(2**63)), -(2**63)),
+        (Literal(i8=-1, type_variation_reference=1), 255),
+        (Literal(i64=7, type_variation_reference=1), 7),
         (Literal(fp64=1.5), 1.5),
         (Literal(string=""), ""),
         (Literal(string="a", type_variation_reference=1), "a"),
@@ -231,7 +234,8 @@ def test_literals_are_values(literal: Any, value: object) -> None:
     [
         Literal(),
         Literal(null={}),
-        Literal(i64=1, type_variation_reference=1),
+        Literal(date=1, type_variation_reference=1),
+        Literal(i64=1, type_variation_reference=2),
         Literal(binary=b"a"),
         Literal(date=2**31 - 1),
         Literal(precision_timestamp=stamp(1, 9)),

@@ -9,8 +9,9 @@ from datafusion import SessionContext
 
 from caraway_core.tables import RemoteColumn
 from caraway_engine.remote import filters
+from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.locally import LocalCondition
-from caraway_engine.remote.words import NotPushableError, SqlWriter
+from caraway_engine.remote.words import SqlWriter
 from caraway_plugins.sources.postgres.dialect import POSTGRES
 
 NEGATIVE_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]

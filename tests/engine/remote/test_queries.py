@@ -8,8 +8,8 @@ import pytest
 
 from caraway_core.tables import MemoryTable
 from caraway_engine.remote import answers, words
+from caraway_engine.remote.kinds import NotPushableError, Term
 from caraway_engine.remote.queries import RemoteQuery
-from caraway_engine.remote.words import NotPushableError, Term
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import rows, session
 from tests.kit.own_database import ROWS, Database, remote

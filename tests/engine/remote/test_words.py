@@ -1,4 +1,5 @@
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
 
 import pyarrow as pa
@@ -6,7 +7,8 @@ import pytest
 
 from caraway_core.loading.dialects import Dialect
 from caraway_core.tables import RemoteColumn
-from caraway_engine.remote.words import NotPushableError, SqlWriter, Term
+from caraway_engine.remote.kinds import NotPushableError, Term
+from caraway_engine.remote.words import SqlWriter
 from caraway_plugins.sources.postgres.dialect import POSTGRES
 
 WRITER = SqlWriter(POSTGRES)
@@ -196,3 +198,46 @@ def test_nulls_have_a_key_of_their_own_where_sorts_have_no_words_for_them() -> N
 def test_floats_are_sent_as_doubles_where_their_text_is_short() -> None:
     assert LOOSE.sent(loose(pa.float32()), pa.float32()) == '("x" + 0e0)'
     assert LOOSE.sent(loose(pa.float64()), pa.float64()) == '"x"'
+
+
+WITHOUT_SIGN = SqlWriter(
+    Dialect(
+        kinds=frozenset({"int", "uint"}),
+        exact=frozenset({"cast int", "sum uint", "add int"}),
+        literals={"int": "{}"},
+        casts={"int32": "i4({})", "int64": "i8({})", "uint64": "u8({})"},
+        checks_columns=True,
+    )
+)
+
+
+def counter(type_: pa.DataType) -> Term:
+    return WITHOUT_SIGN.column(RemoteColumn("x", type_, is_comparable=True))
+
+
+def test_integers_without_sign_are_compared_and_added_up() -> None:
+    small, large = counter(pa.uint32()), counter(pa.uint64())
+    seven = WITHOUT_SIGN.literal(7)
+    assert WITHOUT_SIGN.compared("gt", small, seven).sql == '("x" > 7)'
+    assert WITHOUT_SIGN.among(large, [seven]).sql == '("x" IN (7))'
+    assert WITHOUT_SIGN.cast(small, pa.int64()).sql == 'i8("x")'
+    assert WITHOUT_SIGN.cast(small, pa.uint64()).kind == "uint"
+    assert WITHOUT_SIGN.sum(small, "").sql == 'u8(sum("x"))'
+    refused: list[Callable[[], Term]] = [
+        lambda: WITHOUT_SIGN.cast(large, pa.int64()),
+        lambda: WITHOUT_SIGN.cast(small, pa.uint16()),
+        lambda: WITHOUT_SIGN.computed("add", small, small),
+        lambda: WITHOUT_SIGN.computed("add", small, seven),
+        lambda: WITHOUT_SIGN.literal(2**63),
+    ]
+    for each in refused:
+        with pytest.raises(NotPushableError):
+            each()
+
+
+def test_what_a_reader_checks_is_not_checked_by_the_database() -> None:
+    number = counter(pa.int32())
+    assert WITHOUT_SIGN.sent(number, pa.int32()) == '"x"'
+    assert WITHOUT_SIGN.sent(number, pa.int64()) == 'i8("x")'
+    computed = WITHOUT_SIGN.computed("add", number, WITHOUT_SIGN.literal(1))
+    assert WITHOUT_SIGN.sent(computed, pa.int32()) == 'i4(("x" + 1))'

@@ -5,13 +5,13 @@ from caraway_core.loading.dialects import Dialect
 
 DIALECT = Dialect(
     kinds=frozenset(
-        {"bool", "int", "decimal", "double", "text", "date", "timestamp", "timestamptz"}
+        {"bool", "int", "uint", "decimal", "double", "text", "date", "timestamp", "timestamptz"}
     ),
     exact=frozenset(
         {
             "like", "add int", "subtract int", "multiply int", "cast int", "group", "sort",
             "limit", "offset", "filter", "join", "outer join", "count", "count distinct",
-            "extreme", "sum int", "sum decimal",
+            "extreme", "sum int", "sum uint", "sum decimal",
         }
     ),
     literals={
@@ -31,6 +31,8 @@ DIALECT = Dialect(
         "int16": "CAST({} AS SMALLINT)",
         "int32": "CAST({} AS INTEGER)",
         "int64": "CAST({} AS BIGINT)",
+        "uint64": "CAST({} AS UBIGINT)",
+        "high": "({} >> 32)",
         "text": "CAST({} AS VARCHAR)",
     },
     nan="CAST('NaN' AS DOUBLE)",

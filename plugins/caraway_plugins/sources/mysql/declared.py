@@ -12,12 +12,12 @@ def _narrowed(bits: int) -> str:
 
 
 DIALECT = Dialect(
-    kinds=frozenset({"bool", "int", "decimal", "double", "text", "date", "timestamp"}),
+    kinds=frozenset({"bool", "int", "uint", "decimal", "double", "text", "date", "timestamp"}),
     prefiltered=frozenset({"text", "date", "timestamp"}),
     exact=frozenset(
         {
             "cast int", "group", "sort", "limit", "offset", "count", "count distinct", "extreme",
-            "sum int", "sum decimal",
+            "sum int", "sum uint", "sum decimal",
         }
     ),
     literals={
@@ -36,10 +36,13 @@ DIALECT = Dialect(
         "int16": _narrowed(16),
         "int32": _narrowed(32),
         "int64": "{}",
+        "uint64": "{}",
+        "high": "(({0} DIV 4294967296) - ({0} < 0 AND {0} % 4294967296 <> 0))",
         "text": "{}",
         "float": "({} + 0e0)",
     },
     quote="`",
+    checks_columns=True,
     no_limit="LIMIT 18446744073709551615",
     has_nulls_order=False,
 )  # fmt: skip

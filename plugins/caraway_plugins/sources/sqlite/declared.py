@@ -33,8 +33,10 @@ DIALECT = Dialect(
         "int16": _narrowed(16),
         "int32": _narrowed(32),
         "int64": "{}",
+        "high": "({} >> 32)",
         "text": "{}",
     },
+    checks_columns=True,
     no_limit="LIMIT -1",
 )  # fmt: skip
 """Without arithmetic, which is inexact where it overflows, and without doubles, of whose literals

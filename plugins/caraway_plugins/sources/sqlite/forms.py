@@ -11,7 +11,8 @@ import pyarrow as pa
 
 types = pa.types
 _UNFIT = re.compile(r"bad JSON path: 'unfit (.*)0'", re.DOTALL)
-_CHECKED = "CASE WHEN {0} IS NULL THEN NULL {1} ELSE json_extract('[]', {2} || ({0} IS NULL)) END"
+_CHECKED = "CASE {1} WHEN {0} IS NULL THEN NULL ELSE json_extract('[]', {2} || ({0} IS NULL)) END"
+"""No test of a right value is true for NULL, and few values are NULL."""
 _DIGITS = "printf('%!.15g', {0})"
 """A number that is one with at most 15 digits, which are those that SQLite keeps of a literal."""
 _HAS_DIGITS = f"CAST({_DIGITS} AS REAL) = {{0}}"
@@ -121,5 +122,5 @@ _FORMS: dict[Callable[[pa.DataType], bool], Callable[[pa.DataType], list[tuple[s
     types.is_decimal: _decimals,
     types.is_boolean: lambda _: [("typeof({0}) = 'integer' AND {0} IN (0, 1)", "{0}")],
     types.is_binary: lambda _: [("typeof({0}) = 'blob'", "{0}")],
-    types.is_date: lambda _: [("typeof({0}) = 'text' AND {0} = date({0})", "{0}")],
+    types.is_date: lambda _: [("{0} = date({0})", "{0}")],
 }

@@ -135,6 +135,22 @@ async def test_no_collation_and_no_blank_decides_what_is_equal(server: Mariadb) 
     assert not any("max(" in each or "DISTINCT" in each or "`s` >" in each for each in sent)
 
 
+async def test_a_key_without_sign_is_found_by_the_server(server: Mariadb) -> None:
+    server.execute(
+        "CREATE TABLE numbered (id INT UNSIGNED PRIMARY KEY, k BIGINT UNSIGNED)",
+        "INSERT INTO numbered VALUES (1, 5), (4294967295, 18446744073709551615)",
+    )
+    over = session({"t": resolved(server, "numbered")})
+    with watched("mysql") as sent:
+        assert await rows(over, "SELECT k FROM t WHERE id = 4294967295") == [{"k": 2**64 - 1}]
+        assert await rows(over, "SELECT max(k) AS k, sum(id) AS s FROM t WHERE id > -1") == [
+            {"k": 2**64 - 1, "s": 2**32}
+        ]
+        assert await rows(over, "SELECT id FROM t WHERE k < 9223372036854775808") == [{"id": 1}]
+    assert "WHERE (`id` = CAST(4294967295 AS SIGNED))" in sent[0]
+    assert "max(`k`)" in sent[1] and "sum(`id`)" in sent[1]
+
+
 async def test_dates_that_are_none_are_in_no_answer(server: Mariadb) -> None:
     server.execute(
         "CREATE TABLE zero (id INT, d DATE)",
