@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kit import flight_sql_server
+from tests.kit import api_server, flight_sql_server
 from tests.kit import mariadb as mariadb_tables
+from tests.kit.api_server import ApiServer
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server, serving
@@ -26,4 +27,10 @@ def mariadb() -> Iterator[Mariadb]:
 @pytest.fixture(scope="session")
 def flight_sql() -> Iterator[FlightSqlServer]:
     with flight_sql_server.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[ApiServer]:
+    with api_server.running() as server:
         yield server

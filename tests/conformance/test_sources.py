@@ -22,12 +22,16 @@ from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import Connector
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import MemoryTable, TableSpec
+from caraway_core.tables import MemoryTable, TableSpec, scanners
+from caraway_core.tables.scanners import ColumnFilter, RowRequest
 from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources import key_ranges
+from caraway_plugins.sources.api import filtering
+from caraway_plugins.sources.api.source import ApiSource
 from tests.conformance import documented
-from tests.kit import duckdb_files, iceberg_tables, remote, sqlite_files
+from tests.kit import api_server, duckdb_files, iceberg_tables, remote, sqlite_files
 from tests.kit import mariadb as mariadb_tables
+from tests.kit.api_server import ApiServer
 from tests.kit.engine import rows, session
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
@@ -190,6 +194,40 @@ class FlightSql:
         return self._server.request("none")
 
 
+class Api:
+    """An API that pages by offsets. Its values are JSON, so the manifest declares their types."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.answers[f"/{name}"] = api_server.pages(kept_as_json(rows))
+        return self._request(name, tuple(rows.schema))
+
+    def absent(self) -> SourceRequest:
+        return self._request("none", ())
+
+    def _request(self, path: str, declared: tuple[pa.Field, ...]) -> SourceRequest:
+        params = {"pagination_offset_param": "offset", "http_auth_token": "hunter2"}
+        address, folder = f"{self._server.address}/{path}", Path()
+        return SourceRequest(
+            TableName("t"), "http", address, params, declared, "read", folder, folder
+        )
+
+
+def kept_as_json(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return rows as values of JSON."""
+    return [
+        {
+            name: value
+            if isinstance(value, bool | int | float | str | None)
+            else filtering.written(value)
+            for name, value in row.items()
+        }
+        for row in KEPT["http"](rows).to_pylist()
+    ]
+
+
 class ArrowFile:
     """A file for the source of docs/contributors/write-a-source.md."""
 
@@ -218,7 +256,7 @@ SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
     "sqlite": Sqlite,
     "arrow_file": ArrowFile,
 }
-KEPT = {"mysql": mariadb_tables.kept, "sqlite": sqlite_files.kept}
+KEPT = {"http": mariadb_tables.kept, "mysql": mariadb_tables.kept, "sqlite": sqlite_files.kept}
 """The rows that remain of others, for databases without NaN."""
 STATEMENTS = [
     "SELECT * FROM t",
@@ -242,9 +280,9 @@ STATEMENTS = [
 ]
 
 
-SERVED: Mapping[str, Callable[[Any], Kind]] = {"flightsql": FlightSql, "mysql": Mysql}
+SERVED: Mapping[str, Callable[[Any], Kind]] = {"flightsql": FlightSql, "http": Api, "mysql": Mysql}
 """The sources with a server of their own."""
-FIXTURES = {"flightsql": "flight_sql", "mysql": "mariadb"}
+FIXTURES = {"flightsql": "flight_sql", "http": "api", "mysql": "mariadb"}
 
 
 @pytest.fixture(params=[*SOURCES, *SERVED])
@@ -263,6 +301,8 @@ def kind(connector: str, tmp_path: Path, postgres: Server, request: pytest.Fixtu
 def source(connector: str) -> Source:
     if connector == "arrow_file":
         return documented.source()
+    if connector == "http":  # Files of the web are those of disks.
+        return ApiSource()
     made: Source = registry.SOURCES.load(connector)()
     return made
 
@@ -349,9 +389,19 @@ async def test_what_stays_where_it_is_is_what_the_source_says(
         is_scanned = "DatasetExec" in text
         scan = text[text.rindex("DatasetExec" if is_scanned else "DataSourceExec") :]
         assert ("projection=[key]" in scan) == says.projection
+        if is_scanned:
+            table = source.resolve(kind.write(LARGE, name))
+            request = RowRequest(["key"], filters=[ColumnFilter("key", ">", 500)], limit=3)
+            keys = [
+                key
+                for batch in scanners.of(table).scan(table, request)
+                for key in batch.column("key").to_pylist()
+            ]
+            assert all(key > 500 for key in keys) == says.filters
+            assert (len(keys) < 499) == says.limit
+            return
         assert ("predicate=key" in scan) == says.filters
-        limited = scan if is_scanned else text
-        assert ("limit=3" in limited or "fetch=3" in limited) == says.limit
+        assert ("limit=3" in text or "fetch=3" in text) == says.limit
 
 
 async def test_rows_are_written_where_the_source_says_so(
@@ -387,7 +437,7 @@ def test_count_of_rows_is_that_of_the_rows_where_it_is_known(
     kind: Kind, source: Source, name: str, connector: str
 ) -> None:
     table = source.resolve(kind.write(LARGE, name))
-    assert table.row_count == (None if connector in ("file", "flightsql") else 1_000)
+    assert table.row_count == (None if connector in ("file", "flightsql", "http") else 1_000)
 
 
 def test_what_is_not_there_is_not_found(kind: Kind, source: Source) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
+from caraway_plugins.sources.api import declared as api
 from caraway_plugins.sources.postgres import dialect as postgres
 
 _DIALECT = (
@@ -55,7 +56,10 @@ GS = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["gs"])
 ABFSS = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["abfss"])
 WEB = Connector(
     "caraway_plugins.sources.web:WebFile",
-    _FORMAT | {"http_username", "http_password", "http_headers", "http_port", "client_timeout"},
+    _FORMAT
+    | api.PAGES
+    | api.LIMITS
+    | {"http_username", "http_password", "http_auth_token", "http_headers", "http_port"},
 )
 MEMORY = Connector("caraway_plugins.sources.memory:MemorySource", frozenset({"data"}))
 DELTA = Connector(

@@ -1,8 +1,9 @@
 """Infers the columns of a JSON file: an array of objects, or consecutive objects."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -51,17 +52,25 @@ def infer(sample: FileSample, form: str, max_records: int | None, title: str) ->
 
 def _inferred(sample: FileSample, form: str, max_records: int | None, title: str) -> JsonShape:
     is_array = form == "array" or (form == "auto" and sample.text.lstrip()[:1] == "[")
+    records = _records(sample, is_array, title)
+    return JsonShape(columns_of(islice(records, max_records), title), is_array)
+
+
+def columns_of(records: Iterable[Any], title: str) -> pa.Schema:
+    """Return the columns of objects; the type is `null` where no value was seen.
+
+    Raises:
+        DatasetError: one is not an object, or a column has types that cannot be combined.
+    """
     fields: dict[str, pa.DataType] = {}
-    for number, record in enumerate(_records(sample, is_array, title), start=1):
+    for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             raise DatasetError("invalid", f"record {number} of '{title}' is not a JSON object")
         for name, value in record.items():
             fields[name] = _united(
                 fields.get(name, pa.null()), _type(value, name, title), name, title
             )
-        if number == max_records:
-            break
-    return JsonShape(pa.schema([pa.field(*pair) for pair in fields.items()]), is_array)
+    return pa.schema([pa.field(*pair) for pair in fields.items()])
 
 
 def rows(text: str, title: str) -> list[Any]:

@@ -1,11 +1,11 @@
-"""Datasets that are one file at an http or https URL."""
+"""Datasets at an http or https URL: one file, or an API."""
 
 import hashlib
 import json
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,9 @@ import httpx
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import TableSpec
-from caraway_plugins.sources import files, params
+from caraway_plugins.sources import files, params, web_address
+from caraway_plugins.sources.api import source
+from caraway_plugins.sources.api.source import ApiSource
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.params import Params
 
@@ -26,32 +28,39 @@ _VALIDATORS = ("etag", "last-modified")
 
 
 class WebFile:
-    """Downloads the file to a cache folder, and asks the server whether it changed."""
+    """Downloads a file to a cache folder, and asks the server whether it changed.
+
+    An address that params or its form say to be an API is read page by page.
+    """
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
     def resolve(self, request: SourceRequest) -> TableSpec:
         values = _checked(request)
+        if source.is_api(request, values):
+            return ApiSource().resolve(request)
         local = _download(request, values)
         table = files.read(Disk(), str(local), values, replace(request, path=str(local)))
         if table.is_external:
             # Executors on other hosts get copies of files that the engine reads.
             raise DatasetError(
                 "unsupported",
-                f"'{_title(request)}': documents and ORC files are read from disks and object "
-                "stores; copy it there",
+                f"'{web_address.title(request)}': documents and ORC files are read from disks and "
+                "object stores; copy it there",
             )
         return table
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         values = _checked(request)
+        if source.is_api(request, values):
+            return ApiSource().fingerprint(request)
         with _client(values, request) as client:
-            answer = client.head(_url(request, values))
+            answer = client.head(web_address.of(request, values))
             if answer.status_code in (
                 405,
                 501,
             ):  # no support for HEAD: read only the headers of GET
-                with client.stream("GET", _url(request, values)) as answer:
+                with client.stream("GET", web_address.of(request, values)) as answer:
                     _refuse(answer, request)
             _refuse(answer, request)
         known = [answer.headers.get(name, "") for name in (*_VALIDATORS, "content-length")]
@@ -72,7 +81,7 @@ class _Copy:
 
 def _download(request: SourceRequest, values: Params) -> Path:
     """Download the file, unless the cached copy is still current."""
-    url = _url(request, values)
+    url = web_address.of(request, values)
     # Each dataset has its own folder, because two datasets with one URL may load concurrently.
     place = hashlib.sha256(f"{request.name}\0{url}".encode()).hexdigest()[:32]
     folder = request.cache_dir / "http" / place
@@ -93,7 +102,7 @@ def _download(request: SourceRequest, values: Params) -> Path:
         _forget(folder, {name, before.path.name if before else name})
     except OSError as exc:
         raise DatasetError(
-            "unavailable", f"'{_title(request)}' cannot be cached: {exc.strerror}"
+            "unavailable", f"'{web_address.title(request)}' cannot be cached: {exc.strerror}"
         ) from exc
     return folder / name
 
@@ -136,7 +145,7 @@ def _client(values: Params, request: SourceRequest) -> Iterator[httpx.Client]:
     username, password = values.text("http_username"), values.text("http_password")
     auth = httpx.BasicAuth(username or "", password or "") if username or password else None
     timeout = httpx.Timeout(values.seconds("client_timeout", _TIMEOUT_S))
-    headers = _headers(values)
+    headers = web_address.headers(values)
     try:
         with httpx.Client(
             auth=auth, timeout=timeout, headers=headers, follow_redirects=True
@@ -146,36 +155,12 @@ def _client(values: Params, request: SourceRequest) -> Iterator[httpx.Client]:
         # The message of the error may contain the whole URL, including secrets in its query.
         raise DatasetError(
             "unavailable",
-            f"'{_title(request)}' cannot be fetched; check the address and the network",
+            f"'{web_address.title(request)}' cannot be fetched; check the address and the network",
         ) from exc
 
 
-def _headers(values: Params) -> Mapping[str, str]:
-    pairs = (values.text("http_headers") or "").replace("\n", ";").replace(",", ";").split(";")
-    headers: dict[str, str] = {}
-    for pair in filter(None, map(str.strip, pairs)):
-        name, colon, value = pair.partition(":")
-        if not colon:
-            raise DatasetError(
-                "invalid", "params.http_headers must have the form 'Name: value, Name: value'"
-            )
-        headers[name.strip()] = value.strip()
-    return headers
-
-
-def _url(request: SourceRequest, values: Params) -> str:
-    url = httpx.URL(f"{request.connector}://{request.path.removeprefix('//')}")
-    port = values.count("http_port")
-    return str(url.copy_with(port=port) if port else url)
-
-
-def _title(request: SourceRequest) -> str:
-    path = request.path.removeprefix("//").partition("?")[0]
-    return f"{request.connector}://{path.rpartition('@')[2]}"
-
-
 def _refuse(answer: httpx.Response, request: SourceRequest) -> None:
-    status, title = answer.status_code, _title(request)
+    status, title = answer.status_code, web_address.title(request)
     if status < 400:
         return
     if status in (401, 403):

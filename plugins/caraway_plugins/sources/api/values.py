@@ -1,0 +1,165 @@
+"""Values of JSON as values of Arrow's types. A value that does not fit is an error, never another
+value."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+
+types = pa.types
+Fit = Callable[[Any], Any]
+"""Makes a value of Python that Arrow takes for a type; raises ValueError if it does not fit."""
+
+
+def batch(
+    rows: Sequence[Mapping[str, Any]], schema: pa.Schema, texts: frozenset[str], title: str
+) -> pa.RecordBatch:
+    """Return rows with the columns of a schema; other fields are left out, missing ones are NULL.
+
+    A column in `texts` takes values of every kind; those that are not texts are there as JSON.
+
+    Raises:
+        DatasetError: a value does not fit its column.
+    """
+    columns = []
+    for field in schema:
+        fit = _as_text if field.name in texts and types.is_string(field.type) else _fit(field.type)
+        try:
+            found = [_fitted(fit, row.get(field.name)) for row in rows]
+            columns.append(pa.array(found, field.type))
+        except (ValueError, TypeError, OverflowError, InvalidOperation, pa.ArrowException) as exc:
+            said = f" ({exc})" if type(exc) is ValueError else ""
+            raise DatasetError(
+                "schema",
+                f"'{title}' has a value in column '{field.name}' that does not fit {field.type}"
+                f"{said}; declare a type that fits all its values under `columns`, for example "
+                "text",
+            ) from exc
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _fitted(fit: Fit, value: Any) -> Any:
+    return None if value is None else fit(value)
+
+
+def _fit(type_: pa.DataType) -> Fit:
+    for applies, fit in _FITS:
+        if applies(type_):
+            return fit
+    if types.is_timestamp(type_):
+        return _moment if type_.tz else _local
+    if types.is_struct(type_):
+        return _struct({each.name: _fit(each.type) for each in type_})
+    if types.is_list(type_):
+        return _list(_fit(type_.value_type))
+    if types.is_map(type_) and types.is_string(type_.key_type):
+        return _map(_fit(type_.item_type))
+    return _never
+
+
+def _text(value: Any) -> str:
+    text: str = _of(value, str)
+    return text
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, float | Decimal) and value == int(value):
+        return int(value)
+    whole: int = _of(value, int)
+    return whole
+
+
+def _double(value: Any) -> float:
+    return float(_of(value, int, float, Decimal))
+
+
+def _decimal(value: Any) -> Decimal:
+    found = Decimal(_of(value, int, str, Decimal))
+    if not found.is_finite():
+        raise ValueError("it is not a number")
+    return found
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"it is {_kind(value)}")
+    return value
+
+
+def _day(value: Any) -> date:
+    return date.fromisoformat(_of(value, str))
+
+
+def _time(value: Any) -> time:
+    return time.fromisoformat(_of(value, str))
+
+
+def _moment(value: Any) -> datetime:
+    found = datetime.fromisoformat(_of(value, str))
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _local(value: Any) -> datetime:
+    return _moment(value).astimezone(UTC).replace(tzinfo=None)
+
+
+def _struct(fields: Mapping[str, Fit]) -> Fit:
+    def fit(value: Any) -> dict[str, Any]:
+        given = _of(value, dict)
+        return {name: _fitted(each, given.get(name)) for name, each in fields.items()}
+
+    return fit
+
+
+def _list(item: Fit) -> Fit:
+    return lambda value: [_fitted(item, each) for each in _of(value, list)]
+
+
+def _map(item: Fit) -> Fit:
+    return lambda value: [(key, _fitted(item, each)) for key, each in _of(value, dict).items()]
+
+
+def _never(value: Any) -> Any:
+    raise ValueError("JSON has no values of this type")
+
+
+def _of(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise ValueError(f"it is {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case int():
+            return "a number"
+        case float() | Decimal():
+            return "a number with a point"
+        case str():
+            return "text"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+_FITS: Sequence[tuple[Callable[[pa.DataType], bool], Fit]] = (
+    (types.is_string, _text),
+    (types.is_integer, _integer),
+    (types.is_floating, _double),
+    (types.is_decimal, _decimal),
+    (types.is_boolean, _boolean),
+    (types.is_date, _day),
+    (types.is_time, _time),
+)
