@@ -17,7 +17,8 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import TableSpec
 from caraway_plugins.sources import files, params, web_address
-from caraway_plugins.sources.api import source
+from caraway_plugins.sources.api import outside, source
+from caraway_plugins.sources.api.calls import ApiCall
 from caraway_plugins.sources.api.source import ApiSource
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.params import Params
@@ -146,9 +147,23 @@ def _client(values: Params, request: SourceRequest) -> Iterator[httpx.Client]:
     auth = httpx.BasicAuth(username or "", password or "") if username or password else None
     timeout = httpx.Timeout(values.seconds("client_timeout", _TIMEOUT_S))
     headers = web_address.headers(values)
+    home = web_address.of(request, values)
+
+    def restrict(sent: httpx.Request) -> None:
+        # The client itself keeps all headers but `Authorization` when it follows a redirect.
+        call = ApiCall(home, str(sent.url))
+        if not call.is_home:
+            outside.check(home, call.url, web_address.title(request))
+            for name in headers:
+                sent.headers.pop(name, None)
+
     try:
         with httpx.Client(
-            auth=auth, timeout=timeout, headers=headers, follow_redirects=True
+            auth=auth,
+            timeout=timeout,
+            headers=headers,
+            follow_redirects=True,
+            event_hooks={"request": [restrict]},
         ) as client:
             yield client
     except (httpx.HTTPError, httpx.InvalidURL) as exc:

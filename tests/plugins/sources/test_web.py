@@ -9,6 +9,9 @@ from threading import Thread
 import pytest
 
 from caraway_core.errors import DatasetError
+from caraway_plugins.sources.api import outside
+from tests.kit import api_server
+from tests.kit.api_server import ApiAnswer
 from tests.plugins.sources import reading, writing
 
 
@@ -158,3 +161,31 @@ def test_refusals_are_told_apart_and_hide_secrets(site: Site, tmp_path: Path) ->
     with pytest.raises(DatasetError) as caught:
         away.resolve()
     assert caught.value.type == "unavailable" and "hidden" not in caught.value.message
+
+
+def test_another_host_gets_no_headers(tmp_path: Path) -> None:
+    with api_server.running() as server, api_server.running() as other:
+        other.say("/x.csv", b"a\n1\n")
+        server.answers["/x.csv"] = lambda _: ApiAnswer(b"", 302, {"location": f"{other.url}/x.csv"})
+        params = {"http_headers": "X-Key: hidden; Authorization: hidden", "http_username": "hidden"}
+        table = reading.Dataset("http", f"{server.address}/x.csv", tmp_path, params)
+        assert table.rows() == [{"a": 1}] and table.fingerprint()
+        assert server.requests[-1].headers["x-key"] == "hidden"
+        sent = {name: value for each in other.requests for name, value in each.headers.items()}
+        assert "x-key" not in sent and "authorization" not in sent
+
+
+def test_a_public_server_does_not_lead_inside(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(home: str, url: str, title: str) -> None:
+        raise DatasetError("invalid", f"{title}: no")
+
+    monkeypatch.setattr(outside, "check", refuse)
+    with api_server.running() as server:
+        server.answers["/x.csv"] = lambda _: ApiAnswer(
+            b"", 302, {"location": f"http://{site.address}/x.csv"}
+        )
+        with pytest.raises(DatasetError, match=r"no$"):
+            reading.Dataset("http", f"{server.address}/x.csv", tmp_path, {}).resolve()
+    assert not site.answered
