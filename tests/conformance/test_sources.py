@@ -4,6 +4,7 @@ A source joins with a class that writes rows to where it reads them: see `SOURCE
 """
 
 import itertools
+import json
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,9 +30,9 @@ from caraway_plugins.sources import key_ranges
 from caraway_plugins.sources.api import filtering
 from caraway_plugins.sources.api.source import ApiSource
 from tests.conformance import documented
-from tests.kit import api_server, duckdb_files, iceberg_tables, remote, sqlite_files
+from tests.kit import api_server, duckdb_files, graphql_server, iceberg_tables, remote, sqlite_files
 from tests.kit import mariadb as mariadb_tables
-from tests.kit.api_server import ApiServer
+from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
 from tests.kit.engine import rows, session
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
@@ -215,6 +216,35 @@ class Api:
         )
 
 
+class Graphql:
+    """A query whose answer has pages. Names of GraphQL are simpler than those of the suite."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        page = graphql_server.connection(kept_as_json(rows))
+
+        def answer(request: ApiRequest) -> ApiAnswer:
+            after = json.loads(request.body).get("variables", {}).get("after")
+            return ApiAnswer({"data": {"rows": page(400, after)}})
+
+        self._server.answers[f"/{name}"] = answer
+        return self._request(name, tuple(rows.schema))
+
+    def absent(self) -> SourceRequest:
+        return self._request("none", ())
+
+    def _request(self, path: str, declared: tuple[pa.Field, ...]) -> SourceRequest:
+        query = """query($after: String) { rows(after: $after) {
+            nodes { any } pageInfo { hasNextPage endCursor } } }"""
+        params = {"graphql_query": query, "graphql_auth_token": "hunter2"}
+        address, folder = f"{self._server.url}/{path}", Path()
+        return SourceRequest(
+            TableName("t"), "graphql", address, params, declared, "read", folder, folder
+        )
+
+
 def kept_as_json(rows: pa.Table) -> list[dict[str, Any]]:
     """Return rows as values of JSON."""
     return [
@@ -256,8 +286,14 @@ SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
     "sqlite": Sqlite,
     "arrow_file": ArrowFile,
 }
-KEPT = {"http": mariadb_tables.kept, "mysql": mariadb_tables.kept, "sqlite": sqlite_files.kept}
+KEPT = {
+    "graphql": mariadb_tables.kept,
+    "http": mariadb_tables.kept,
+    "mysql": mariadb_tables.kept,
+    "sqlite": sqlite_files.kept,
+}
 """The rows that remain of others, for databases without NaN."""
+WITHOUT_COUNTS = ("file", "flightsql", "graphql", "http")
 STATEMENTS = [
     "SELECT * FROM t",
     "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
@@ -280,9 +316,14 @@ STATEMENTS = [
 ]
 
 
-SERVED: Mapping[str, Callable[[Any], Kind]] = {"flightsql": FlightSql, "http": Api, "mysql": Mysql}
+SERVED: Mapping[str, Callable[[Any], Kind]] = {
+    "flightsql": FlightSql,
+    "graphql": Graphql,
+    "http": Api,
+    "mysql": Mysql,
+}
 """The sources with a server of their own."""
-FIXTURES = {"flightsql": "flight_sql", "http": "api", "mysql": "mariadb"}
+FIXTURES = {"flightsql": "flight_sql", "graphql": "api", "http": "api", "mysql": "mariadb"}
 
 
 @pytest.fixture(params=[*SOURCES, *SERVED])
@@ -437,7 +478,7 @@ def test_count_of_rows_is_that_of_the_rows_where_it_is_known(
     kind: Kind, source: Source, name: str, connector: str
 ) -> None:
     table = source.resolve(kind.write(LARGE, name))
-    assert table.row_count == (None if connector in ("file", "flightsql", "http") else 1_000)
+    assert table.row_count == (None if connector in WITHOUT_COUNTS else 1_000)
 
 
 def test_what_is_not_there_is_not_found(kind: Kind, source: Source) -> None:

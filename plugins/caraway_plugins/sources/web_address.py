@@ -32,27 +32,29 @@ def title(request: SourceRequest) -> str:
     return f"{request.connector}://{path.rpartition('@')[2]}"
 
 
-def headers(params: Params) -> Mapping[str, str]:
-    """Return the headers of `http_headers`.
+def headers(params: Params, param: str = "http_headers") -> Mapping[str, str]:
+    """Return the headers of a param.
 
     Raises:
         DatasetError: it has another form.
     """
-    pairs = (params.text("http_headers") or "").replace("\n", ";").replace(",", ";").split(";")
+    pairs = (params.text(param) or "").replace("\n", ";").replace(",", ";").split(";")
     found: dict[str, str] = {}
     for pair in filter(None, map(str.strip, pairs)):
         name, colon, value = pair.partition(":")
         if not colon:
             raise DatasetError(
-                "invalid", "params.http_headers must have the form 'Name: value, Name: value'"
+                "invalid", f"params.{param} must have the form 'Name: value, Name: value'"
             )
         found[name.strip()] = value.strip()
     return found
 
 
-def basic(params: Params) -> str | None:
+def basic(
+    params: Params, user_param: str = "http_username", password_param: str = "http_password"
+) -> str | None:
     """Return the header of Basic authentication, if there is a login."""
-    username, password = params.text("http_username"), params.text("http_password")
+    username, password = params.text(user_param), params.text(password_param)
     if not username and not password:
         return None
     return "Basic " + base64.b64encode(f"{username or ''}:{password or ''}".encode()).decode()

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 
 import httpx
-import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_plugins.sources import formats, params, web_address
-from caraway_plugins.sources.api import declared, describing, filtering, pointers, table
+from caraway_plugins.sources.api import declared, describing, filtering, limiting, pointers
 from caraway_plugins.sources.api.calls import ApiCall
 from caraway_plugins.sources.api.rest import RestPages
-from caraway_plugins.sources.api.sending import ApiLimits
 from caraway_plugins.sources.api.table import ApiTable
 from caraway_plugins.sources.decoded import declared as decoded
 from caraway_plugins.sources.params import Params
@@ -39,28 +37,12 @@ class ApiSource:
 
     def resolve(self, request: SourceRequest) -> ApiTable:
         known = params.checked(request.connector, request.params)
-        pages, limits = pages_of(request, known), limits_of(request, known)
+        pages, limits = pages_of(request, known), limiting.limits_of(request, known)
         most = known.count("schema_infer_max_records")
         return describing.described(request, pages, limits, most)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         return describing.fingerprint(self.resolve(request))
-
-
-def limits_of(request: SourceRequest, known: Params) -> ApiLimits:
-    """Return the limits that the params set.
-
-    Raises:
-        DatasetError: a param is wrong.
-    """
-    usual = ApiLimits()
-    retries = known.text("max_retries")
-    return ApiLimits(
-        timeout_s=known.seconds("client_timeout", usual.timeout_s),
-        retries=0 if retries == "0" else known.count("max_retries") or usual.retries,
-        wait_s=known.seconds("retry_max_duration", usual.wait_s),
-        is_exact=any(map(_has_decimals, request.declared)),
-    )
 
 
 def pages_of(request: SourceRequest, known: Params) -> RestPages:
@@ -84,17 +66,17 @@ def pages_of(request: SourceRequest, known: Params) -> RestPages:
     pages = RestPages(
         call=ApiCall(url, url, _headers(known)),
         pointer=_pointer(known, "json_pointer", "pagination_data_pointer") or "",
-        unnest_depth=_number(known, "unnest_depth", 0),
+        unnest_depth=limiting.number(known, "unnest_depth", 0),
         follows_links=is_on and _switch(known, "pagination_link_header"),
         next_pointer=_pointer(known, "pagination_next_pointer"),
         token_param=known.text("pagination_token_param"),
         offset_param=known.text("pagination_offset_param"),
         page_param=known.text("pagination_page_param"),
-        first_page=_number(known, "pagination_first_page", 1),
+        first_page=limiting.number(known, "pagination_first_page", 1),
         size_param=known.text("pagination_size_param"),
         size=known.count("pagination_page_size"),
         filters=filtering.read(known.text("filter_params") or ""),
-        most_pages=_most_pages(known),
+        most_pages=limiting.most_pages(known),
     )
     _check(pages)
     return pages
@@ -127,32 +109,11 @@ def _pointer(known: Params, *names: str) -> str | None:
     return None if name is None else pointers.check(known.values[name], name)
 
 
-def _number(known: Params, name: str, default: int) -> int:
-    """Return a param that may be zero."""
-    return 0 if known.text(name) == "0" else known.count(name) or default
-
-
-def _most_pages(known: Params) -> int:
-    if known.text("pagination_max_pages") == "nolimit":
-        return table.MOST_PAGES
-    return min(known.count("pagination_max_pages") or table.USUAL_PAGES, table.MOST_PAGES)
-
-
 def _switch(known: Params, name: str) -> bool:
     value = known.text(name) or "auto"
     if value.lower() not in _SWITCHES:
         raise _invalid(f"{name} is '{value}'; set it to enabled or disabled")
     return _SWITCHES[value.lower()]
-
-
-def _has_decimals(field: pa.Field) -> bool:
-    found = [field.type]
-    while found:
-        type_ = found.pop()
-        if pa.types.is_decimal(type_):
-            return True
-        found += [type_.field(number).type for number in range(type_.num_fields)]
-    return False
 
 
 def _invalid(message: str) -> DatasetError:

@@ -1,0 +1,1 @@
+"""Datasets that are the answer of a GraphQL query: the text of the query, and its pages."""
