@@ -52,7 +52,7 @@ class RestPages:
             params[self.page_param] = str(self.first_page)
         return self.call.with_params(params) if params else self.call
 
-    def rows(self, page: ApiPage) -> Sequence[Mapping[str, Any]]:
+    def rows(self, _call: ApiCall, page: ApiPage) -> Sequence[Mapping[str, Any]]:
         if page.value is None:
             return []
         found = pointers.rows(page.value, self.pointer, self.title)

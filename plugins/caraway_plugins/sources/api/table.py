@@ -36,8 +36,8 @@ class ApiPages(Protocol):
         """Return the request for the first page of rows."""
         ...
 
-    def rows(self, page: ApiPage) -> Sequence[Mapping[str, Any]]:
-        """Return the rows of a page.
+    def rows(self, call: ApiCall, page: ApiPage) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of a page, which answers a request.
 
         Raises:
             DatasetError: it has none where they should be.
@@ -79,7 +79,7 @@ def each_page(
     for _ in range(pages.most_pages):
         assert call is not None
         page = client.ask(call)
-        rows = pages.rows(page)
+        rows = pages.rows(call, page)
         yield rows
         before, call = call, pages.next(call, page, len(rows))
         if call is None:

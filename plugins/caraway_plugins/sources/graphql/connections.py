@@ -19,8 +19,8 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """A connection: the names of the answer that lead to it, and the place of its cursor.
+class PagedList:
+    """A list with pages: the names of the answer that lead to it, and the place of its cursor.
 
     `start` and `end` are the place of the argument `after`, or where it is added; `opens` and
     `closes` are written around it. If the query has a `variable` for it, that gets the cursor.
@@ -65,7 +65,7 @@ class _Field:
     variable: str = ""
 
 
-def find(query: str, pointer: str | None) -> Connection | None:
+def find(query: str, pointer: str | None) -> PagedList | None:
     """Return the connection of a query with the rows at a pointer, or its only one.
 
     None: the query has none, so that its answer is the only page.
@@ -97,7 +97,7 @@ class _Reader:
         ]
         self._at = 0
 
-    def connections(self) -> Iterator[Connection]:
+    def connections(self) -> Iterator[PagedList]:
         """Yield the connections of the first operation; fragments are not followed."""
         while self._is_left() and self._text() != "{":
             if self._text() in ("mutation", "subscription"):
@@ -106,7 +106,7 @@ class _Reader:
         if self._is_left():
             yield from self._selection(())
 
-    def _selection(self, path: Sequence[_Field]) -> Iterator[Connection]:
+    def _selection(self, path: Sequence[_Field]) -> Iterator[PagedList]:
         self._step()
         while self._is_left() and self._text() != "}":
             if self._tokens[self._at].kind == "spread":
@@ -191,10 +191,10 @@ class _Reader:
         return text
 
 
-def _connection(path: Sequence[_Field]) -> Connection:
+def _connection(path: Sequence[_Field]) -> PagedList:
     field, names = path[-1], tuple(each.name for each in path)
     if field.after is not None:
-        return Connection(names, *field.after, variable=field.variable)
+        return PagedList(names, *field.after, variable=field.variable)
     if field.arguments is not None:
-        return Connection(names, field.arguments[0], field.arguments[0], "", ", ")
-    return Connection(names, field.end, field.end, "(", ")")
+        return PagedList(names, field.arguments[0], field.arguments[0], "", ", ")
+    return PagedList(names, field.end, field.end, "(", ")")

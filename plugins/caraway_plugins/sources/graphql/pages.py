@@ -9,7 +9,7 @@ from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.sources.api import pointers, table
 from caraway_plugins.sources.api.calls import ApiCall, ApiPage
-from caraway_plugins.sources.graphql.connections import Connection
+from caraway_plugins.sources.graphql.connections import PagedList
 
 _TYPES: Mapping[str, DatasetErrorType] = {
     "NOT_FOUND": "not_found",
@@ -28,7 +28,7 @@ class GraphqlPages:
     call: ApiCall = field(repr=False)
     query: str = field(repr=False)
     pointer: str
-    connection: Connection | None = None
+    connection: PagedList | None = None
     unnest_depth: int = 0
     most_pages: int = table.USUAL_PAGES
 
@@ -39,8 +39,10 @@ class GraphqlPages:
     def first(self, _request: RowRequest) -> ApiCall:
         return asked(self.call, self.query)
 
-    def rows(self, page: ApiPage) -> Sequence[Mapping[str, Any]]:
+    def rows(self, _call: ApiCall, page: ApiPage) -> Sequence[Mapping[str, Any]]:
         refuse_errors(page, self.title)
+        if is_null(page, self.pointer):
+            return []
         found = pointers.rows(page.value, self.pointer, self.title)
         return [pointers.unnested(each, self.unnest_depth, self.title) for each in found]
 
@@ -57,22 +59,32 @@ def asked(call: ApiCall, query: str, variables: Mapping[str, Any] | None = None)
     return replace(call, body=json.dumps(body))
 
 
+def is_null(page: ApiPage, pointer: str) -> bool:
+    """Return whether a field on the way to a pointer is null, or the field itself."""
+    value: Any = page.value
+    for step in pointers.steps(pointer):
+        if not isinstance(value, Mapping) or step not in value:
+            return False
+        value = value[step]
+        if value is None:
+            return True
+    return False
+
+
 def end_cursor(page: ApiPage, pointer: str, title: str) -> str | None:
     """Return the cursor after a page whose `pageInfo` is at a pointer; None: it is the last.
 
     Raises:
         DatasetError: it does not say where the next page is.
     """
-    info: Any = page.value
-    for step in pointers.steps(pointer):
-        if info is None:
-            return None  # There are no rows.
-        if not isinstance(info, Mapping) or step not in info:
-            raise DatasetError(
-                "schema",
-                f"an answer of '{title}' has no `pageInfo` at '{pointer}'; check the query",
-            )
-        info = info[step]
+    if is_null(page, pointer):
+        return None  # There are no rows.
+    try:
+        info = pointers.find(page.value, pointer)
+    except LookupError:
+        raise DatasetError(
+            "schema", f"an answer of '{title}' has no `pageInfo` at '{pointer}'; check the query"
+        ) from None
     if not isinstance(info, Mapping) or not info.get("hasNextPage"):
         return None
     cursor = info.get("endCursor")

@@ -1,0 +1,1 @@
+"""Datasets that are issues, pull requests, commits, stargazers or files of a GitHub repository."""
