@@ -62,6 +62,7 @@ WEB = Connector(
     | {"http_username", "http_password", "http_auth_token", "http_headers", "http_port"},
 )
 MEMORY = Connector("caraway_plugins.sources.memory:MemorySource", frozenset({"data"}))
+LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset())
 DELTA = Connector(
     "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
 )

@@ -52,10 +52,16 @@ class Judge:
             return ViewState(view, "initializing", None, judged.waits_for)
         return ViewState(view, "ready")
 
-    def source(self, dataset: TableName) -> tuple[DatasetError | None, str]:
-        """Return the error of the source of an accelerated view, and what it waits for."""
-        judged = self._planned(source_of(dataset), f"dataset '{dataset}'", (dataset,))
+    def source(self, name: TableName) -> tuple[DatasetError | None, str]:
+        """Return the error of a dataset whose source is a query, and what it waits for."""
+        judged = self._planned(self._query_table(name), f"dataset '{name}'", (name,))
         return judged.error, judged.waits_for
+
+    def _query_table(self, dataset: TableName) -> TableName:
+        """Return the table with the query of a dataset: itself, or its source if that is copied."""
+        source = source_of(dataset)
+        is_known = source in self.planned.views or source in self.planned.failed
+        return source if is_known else dataset
 
     def _planned(self, table: TableName, title: str, chain: tuple[TableName, ...]) -> _Judged:
         """Judge the query of a view; `chain` lists the tables that lead here, itself last."""
@@ -111,13 +117,14 @@ class Judge:
         if state.status == "disabled":
             text = f"{title}: dataset '{name}', which it reads, is disabled; enable it"
             return _Judged(DatasetError("unavailable", text))
-        if state.error is not None:
-            return _broken(title, f"dataset '{name}'", _Judged(state.error))
-        facts = self.planned.views.get(source_of(name), ViewFacts())
+        # First, so that datasets that read each other do not quote each other's errors.
+        facts = self.planned.views.get(self._query_table(name), ViewFacts())
         if facts.missing is not None:
             below = self._lacking(facts.missing, "", f"dataset '{name}'", (*chain, name))
             if below.error is not None:
                 return _broken(title, f"dataset '{name}'", below)
+        if state.error is not None:
+            return _broken(title, f"dataset '{name}'", _Judged(state.error))
         return _Judged(waits_for=f"dataset '{name}'")
 
 

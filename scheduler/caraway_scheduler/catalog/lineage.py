@@ -49,7 +49,10 @@ def query_of(declared: Dataset | View) -> str | None:
 def _queries(
     datasets: Mapping[TableName, DatasetState], views: Mapping[TableName, ViewState]
 ) -> dict[TableName, str]:
-    declared = {name: query_of(state.dataset) for name, state in datasets.items()}
+    declared = {
+        name: query_of(state.dataset) or (state.spec.query if state.spec else None)
+        for name, state in datasets.items()
+    }
     declared |= {name: query_of(state.view) for name, state in views.items()}
     return {name: sql for name, sql in declared.items() if sql is not None}
 
