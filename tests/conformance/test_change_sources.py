@@ -114,12 +114,32 @@ async def without_a_topic() -> AsyncIterator[Broken]:
         )
 
 
+@asynccontextmanager
+async def without_a_topic_of_rows() -> AsyncIterator[Broken]:
+    manifest = """
+        datasets:
+          - from: kafka:orders
+            name: orders
+            columns: [{name: id, type: bigint}, {name: note, type: text}]
+            params: {kafka_bootstrap_servers: "${secrets:SERVERS}"}
+            acceleration: {enabled: true}
+    """
+    with brokers() as cluster:
+        yield Broken(
+            manifest,
+            "the topic does not exist",
+            lambda: cluster.send("orders", {"id": 1, "note": "one"}),
+            {"SERVERS": cluster.servers},
+        )
+
+
 CASES = [
     without_a_logical_log,
     without_a_replica_identity,
     without_the_right_to_make_a_slot,
     without_a_server,
     without_a_topic,
+    without_a_topic_of_rows,
 ]
 
 

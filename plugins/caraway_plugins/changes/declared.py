@@ -11,15 +11,17 @@ CDC = Connector(
     modes=("changes", "disabled"),
     is_writable=True,
 )
+_KAFKA = frozenset(
+    "kafka_bootstrap_servers kafka_security_protocol kafka_sasl_mechanism kafka_sasl_username "
+    "kafka_sasl_password kafka_ssl_ca_location kafka_ssl_certificate_location "
+    "kafka_ssl_key_location kafka_enable_ssl_certificate_verification "
+    "kafka_ssl_endpoint_identification_algorithm kafka_consumer_group_id kafka_offset_reset".split()
+)
 DEBEZIUM = Connector(
     "caraway_plugins.changes.kafka.table:KafkaTable",
-    _SCHEMA_REGISTRY
-    | frozenset(
-        "debezium_transport debezium_message_format kafka_bootstrap_servers "
-        "kafka_security_protocol kafka_sasl_mechanism kafka_sasl_username kafka_sasl_password "
-        "kafka_ssl_ca_location kafka_ssl_certificate_location kafka_ssl_key_location "
-        "kafka_enable_ssl_certificate_verification kafka_ssl_endpoint_identification_algorithm "
-        "kafka_consumer_group_id kafka_offset_reset".split()
-    ),
+    _SCHEMA_REGISTRY | _KAFKA | {"debezium_transport", "debezium_message_format"},
     modes=("changes", "disabled"),
+)
+KAFKA = Connector(
+    "caraway_plugins.changes.kafka.table:KafkaTable", _KAFKA, modes=("changes", "disabled")
 )

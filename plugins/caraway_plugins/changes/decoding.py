@@ -72,12 +72,22 @@ def _json(body: bytes, target: ChangeTarget, is_exact: bool = False) -> Changes:
     if learning.is_due(target) and not is_exact and documents.may_round(body):
         raise ImpreciseError
     events = documents.events(body, is_exact)
+    if target.are_rows:
+        events = [{"op": "c", "after": _row(event, target)} for event in events]
     target = learning.target_of(events, target, documents.reader(is_exact))
     if (count := _without_columns(events, target)) is not None:
         return count
     envelopes = Envelopes(target, is_exact)
     envelopes.read(events)
     return _made(envelopes, target, partial(documents.may_round, body))
+
+
+def _row(event: Any, target: ChangeTarget) -> Any:
+    """Return a row with the declared columns; other fields are left out."""
+    if target.is_learned or not isinstance(event, dict):
+        return event
+    names = target.schema.names
+    return {name: event[name] for name in names if name in event}
 
 
 def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:

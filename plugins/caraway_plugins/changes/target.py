@@ -37,7 +37,8 @@ class ChangeTarget:
     `twice` is the policy for a create or a snapshot read whose key exists: "first" keeps the
     existing row, "last" replaces it. `avro_schema` is the schema of bare Avro events that are sent
     without one. Where `is_learned`, the columns come from the first events; without columns there
-    were none yet.
+    were none yet. Where `are_rows`, each JSON object is a row that is created, without an event
+    around it.
     """
 
     schema: pa.Schema
@@ -46,6 +47,7 @@ class ChangeTarget:
     avro_schema: str | None = None
     registry: AvroSchemas | None = None
     is_learned: bool = False
+    are_rows: bool = False
 
     @property
     def remedy(self) -> str:

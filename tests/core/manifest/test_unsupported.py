@@ -24,8 +24,8 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
         "catalog are read; a dataset can be `access: read_write`",
         "15: datasets[0].from: no connector 'oracle'; known: abfss, caraway, cdc, debezium, delta, "
-        "duckdb, file, flightsql, github, graphql, gs, http, https, iceberg, localpod, memory, "
-        "mysql, postgres, s3, sqlite",
+        "duckdb, file, flightsql, github, graphql, gs, http, https, iceberg, kafka, localpod, "
+        "memory, mysql, postgres, s3, sqlite",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(

@@ -170,11 +170,12 @@ class Topic:
             self._failure = error
 
     def _gone(self, partition: int) -> DatasetError:
+        again = "" if self._settings.are_rows else "have Debezium send a snapshot, and "
         return DatasetError(
             "unavailable",
             f"topic '{self._settings.topic}', partition {partition}: unread messages are no longer "
-            "available; have Debezium send a snapshot, and set params.kafka_offset_reset to "
-            "earliest to continue with the oldest message",
+            f"available; {again}set params.kafka_offset_reset to earliest to continue with the "
+            "oldest message",
         )
 
     def _error(self, error: KafkaError) -> DatasetError:

@@ -18,12 +18,13 @@ class KafkaSettings:
     """The settings of one dataset; `client` may hold a password, so it is never printed.
 
     The dataset stores its own offsets. They are also committed to the consumer group if
-    `tells_group`.
+    `tells_group`. Where `are_rows`, each message is a row, and not an event.
     """
 
     topic: str
     form: Form
     tells_group: bool
+    are_rows: bool
     client: Mapping[str, Any] = field(repr=False)
 
 
@@ -35,7 +36,7 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
     """
     known = params.checked(request.connector, request.params)
     if not request.path:
-        raise DatasetError("invalid", "the topic is missing; write 'debezium:<topic>'")
+        raise DatasetError("invalid", f"the topic is missing; write '{request.connector}:<topic>'")
     _choice(known, "debezium_transport", "kafka", ("kafka",))
     form = _choice(known, "debezium_message_format", "json", ("json", "avro"))
     servers = known.text("kafka_bootstrap_servers")
@@ -61,7 +62,8 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
         **_security(known),
     }
     # `_choice` returned one of the two values.
-    return KafkaSettings(request.path, form, group is not None, client)  # type: ignore[arg-type]
+    are_rows = request.connector == "kafka"
+    return KafkaSettings(request.path, form, group is not None, are_rows, client)  # type: ignore[arg-type]
 
 
 def _security(known: params.Params) -> dict[str, Any]:

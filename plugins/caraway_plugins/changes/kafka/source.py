@@ -46,6 +46,7 @@ class KafkaChanges:
             request.params.get("avro_schema") or None,
             self._registry,
             is_learned=not request.declared,
+            are_rows=self._settings.are_rows,
         )
         self._learned = request.learned
         self._topic: Topic | None = None
@@ -144,6 +145,8 @@ class KafkaChanges:
         values = [event.value for event in events if event.value is not None]
         if not values:
             return self._nothing()
+        if self._settings.are_rows:
+            return self._kept(b"\n".join(map(_line, values)), "application/x-ndjson")
         if form == "avro":
             return self._kept(b"".join(values), "application/avro")
         if any(b"\n" in value for value in values):
@@ -158,6 +161,19 @@ class KafkaChanges:
         if not self._target.schema.names:
             self._target = replace(self._target, schema=without_log(changes.rows.schema))
         return changes
+
+
+def _line(value: bytes) -> bytes:
+    """Return a message that is one row as one line.
+
+    Raises:
+        BadChangesError: it is not an object.
+    """
+    line = value.strip()
+    if not line.startswith(b"{"):
+        raise BadChangesError("the message is not a JSON object; each message is one row")
+    # In JSON, the ends of lines are only between values.
+    return line.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 @dataclass(frozen=True, slots=True)
