@@ -60,6 +60,7 @@ WEB = Connector(
     | api.PAGES
     | api.LIMITS
     | {"http_username", "http_password", "http_auth_token", "http_headers", "http_port"},
+    hidden_params=api.DYNAMIC,
 )
 MEMORY = Connector("caraway_plugins.sources.memory:MemorySource", frozenset({"data"}))
 LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset())

@@ -18,8 +18,10 @@ def limits_of(request: SourceRequest, known: Params) -> ApiLimits:
     retries = known.text("max_retries")
     return ApiLimits(
         timeout_s=known.seconds("client_timeout", usual.timeout_s),
+        connect_s=known.seconds("connect_timeout", usual.connect_s),
         retries=0 if retries == "0" else known.count("max_retries") or usual.retries,
         wait_s=known.seconds("retry_max_duration", usual.wait_s),
+        interval_s=_interval_s(known),
         is_exact=any(map(_has_decimals, request.declared)),
     )
 
@@ -42,6 +44,13 @@ def most_pages(known: Params) -> int:
     if known.text("pagination_max_pages") == "nolimit":
         return table.MOST_PAGES
     return min(known.count("pagination_max_pages") or table.USUAL_PAGES, table.MOST_PAGES)
+
+
+def _interval_s(known: Params) -> float:
+    """Return the least time between two requests."""
+    by_second = known.count("requests_per_second_limit")
+    by_minute = known.count("requests_per_minute_limit")
+    return max(1 / by_second if by_second else 0.0, 60 / by_minute if by_minute else 0.0)
 
 
 def _has_decimals(field: pa.Field) -> bool:

@@ -13,7 +13,7 @@ import httpx
 
 from caraway_core.errors import DatasetError
 from caraway_core.json_texts import json_sizes, strict_json
-from caraway_plugins.sources.api import outside, waits
+from caraway_plugins.sources.api import outside, turns, waits
 from caraway_plugins.sources.api.calls import ApiCall, ApiPage
 
 _MOST_BYTES = 64 * 2**20
@@ -31,9 +31,12 @@ class ApiLimits:
     """The limits of one dataset. `is_exact` reads numbers with a point as decimals."""
 
     timeout_s: float = 30.0
+    connect_s: float = 10.0
     retries: int = 3
     wait_s: float = 120.0
     """All waits before the repetitions of one request together."""
+    interval_s: float = 0.0
+    """The least time between two requests of this process to one host."""
     is_exact: bool = False
     secret_params: str = "http_headers and http_auth_token"
     """The params with the login, for messages."""
@@ -53,9 +56,8 @@ class ApiClient:
     def __init__(self, limits: ApiLimits, stopped: threading.Event | None = None) -> None:
         """Waits and answers end when `stopped` is set."""
         self._limits = limits
-        self._http = httpx.Client(
-            timeout=httpx.Timeout(limits.timeout_s), follow_redirects=False, verify=_certificates()
-        )
+        timeout = httpx.Timeout(limits.timeout_s, connect=min(limits.timeout_s, limits.connect_s))
+        self._http = httpx.Client(timeout=timeout, follow_redirects=False, verify=_certificates())
         self._stopped = stopped or threading.Event()
 
     def close(self) -> None:
@@ -71,6 +73,8 @@ class ApiClient:
         """
         left_s = self._limits.wait_s
         for attempt in range(self._limits.retries + 1):
+            if self._stopped.wait(turns.wait_s(call.url, self._limits.interval_s)):
+                raise DatasetError("unavailable", f"'{call.title}' is not read any more")
             found = self._tried(call, attempt)
             if isinstance(found, ApiPage):
                 return found

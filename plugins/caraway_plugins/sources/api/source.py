@@ -19,10 +19,17 @@ _SWITCHES: Mapping[str, bool] = {
 }  # fmt: skip
 
 
+_PLACES = {
+    "{offset}": "offset_param",
+    "{page}": "page_param",
+    "{limit}": "size_param",
+}
+
+
 def is_api(request: SourceRequest, known: Params) -> bool:
     """Return whether an address is that of an API: params say so, or nothing says that it is a
     file."""
-    if any(known.text(name) for name in declared.PAGES):
+    if any(known.text(name) for name in declared.PAGES | declared.DYNAMIC):
         return True
     if any(known.text(name) for name in ("file_format", "file_extension")):
         return False
@@ -37,6 +44,7 @@ class ApiSource:
 
     def resolve(self, request: SourceRequest) -> ApiTable:
         known = params.checked(request.connector, request.params)
+        _refuse_dynamic(known)
         pages, limits = pages_of(request, known), limiting.limits_of(request, known)
         most = known.count("schema_infer_max_records")
         return describing.described(request, pages, limits, most)
@@ -51,11 +59,11 @@ def pages_of(request: SourceRequest, known: Params) -> RestPages:
     Raises:
         DatasetError: a param is wrong, or does not go with another one.
     """
-    url = web_address.of(request, known)
+    url, written = web_address.of(request, known), _written(known)
     by = [
         name
         for name in ("next_pointer", "offset_param", "page_param")
-        if known.text(f"pagination_{name}")
+        if known.text(f"pagination_{name}") or name in written
     ]
     if len(by) > 1:
         names = " and ".join(f"pagination_{each}" for each in by)
@@ -70,16 +78,45 @@ def pages_of(request: SourceRequest, known: Params) -> RestPages:
         follows_links=is_on and _switch(known, "pagination_link_header"),
         next_pointer=_pointer(known, "pagination_next_pointer"),
         token_param=known.text("pagination_token_param"),
-        offset_param=known.text("pagination_offset_param"),
-        page_param=known.text("pagination_page_param"),
+        offset_param=known.text("pagination_offset_param") or written.get("offset_param"),
+        page_param=known.text("pagination_page_param") or written.get("page_param"),
         first_page=limiting.number(known, "pagination_first_page", 1),
-        size_param=known.text("pagination_size_param"),
+        size_param=known.text("pagination_size_param") or written.get("size_param"),
         size=known.count("pagination_page_size"),
         filters=filtering.read(known.text("filter_params") or ""),
         most_pages=limiting.most_pages(known),
     )
     _check(pages)
     return pages
+
+
+def _written(known: Params) -> Mapping[str, str]:
+    """Return the params in `pagination_query_params`, such as `skip={offset}&limit={limit}`.
+
+    Raises:
+        DatasetError: it has another form.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, (known.text("pagination_query_params") or "").split("&")):
+        name, _, value = part.partition("=")
+        if not name or value not in _PLACES:
+            raise _invalid(
+                f"pagination_query_params has '{part}'; write 'skip={{offset}}&limit={{limit}}' or "
+                "'page={page}&limit={limit}', and other parameters in the address"
+            )
+        found[_PLACES[value]] = name
+    return found
+
+
+def _refuse_dynamic(known: Params) -> None:
+    for name in sorted(declared.DYNAMIC):
+        if (known.text(name) or "disabled") != "disabled":
+            raise DatasetError(
+                "unsupported",
+                f"params.{name}: statements cannot make up requests here, as they may be planned "
+                "and run several times; write a dataset for each path, with filter_params for the "
+                "parameters that filters may set",
+            )
 
 
 def _check(pages: RestPages) -> None:

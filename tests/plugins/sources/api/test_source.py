@@ -13,7 +13,7 @@ import pytest
 from caraway_core.errors import DatasetError, QueryError
 from caraway_core.tables import scanners
 from caraway_core.tables.scanners import ColumnFilter, RowRequest
-from caraway_plugins.sources.api import sending, table
+from caraway_plugins.sources.api import sending, table, turns
 from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
 from tests.plugins.sources import reading
 
@@ -391,10 +391,27 @@ def test_a_statement_that_ends_does_not_wait(server: ApiServer, tmp_path: Path) 
     rows = scanners.of(spec).scan(spec, RowRequest(["id"]))
     batches = iter(rows)
     next(batches)
-    server.answers["/p"] = lambda _: ApiAnswer({}, 429, {"retry-after": "100"})
+    server.requests.clear()
     rows.close()
-    with pytest.raises(QueryError, match="is busy"):
+    with pytest.raises(QueryError, match="is not read any more"):
         next(batches)
+    assert not server.requests
+
+
+def test_a_statement_that_ends_while_the_server_is_busy_does_not_wait(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    server.answers["/p"] = cut(PEOPLE)
+    spec = dataset(server, "/p", tmp_path, pagination_offset_param="offset").resolve()
+    rows = scanners.of(spec).scan(spec, RowRequest(["id"]))
+
+    def answer(_: ApiRequest) -> ApiAnswer:
+        rows.close()
+        return ApiAnswer({}, 429, {"retry-after": "100"})
+
+    server.answers["/p"] = answer
+    with pytest.raises(QueryError, match="is busy"):
+        next(iter(rows))
 
 
 # Params
@@ -427,3 +444,54 @@ def test_a_file_stays_a_file(server: ApiServer, tmp_path: Path) -> None:
         of = dataset(server, path, tmp_path, **params)
         assert of.rows() == PEOPLE and not isinstance(of.resolve(), table.ApiTable)
     assert isinstance(dataset(server, "/x", tmp_path).resolve(), table.ApiTable)
+
+
+@pytest.mark.parametrize("template", ["skip={offset}&limit={limit}", "page={page}&limit={limit}"])
+def test_params_of_pages_can_be_written_as_a_query(
+    template: str, server: ApiServer, tmp_path: Path
+) -> None:
+    by = template.partition("=")[0]
+
+    def answer(request: ApiRequest) -> ApiAnswer:
+        size, at = int(request.params["limit"]), int(request.params[by])
+        start = at if by == "skip" else (at - 1) * size
+        return ApiAnswer({"rows": PEOPLE[start : start + size]})
+
+    server.answers["/p"] = answer
+    params = {
+        "pagination": "enabled",
+        "pagination_query_params": template,
+        "pagination_page_size": "2",
+        "pagination_data_pointer": "/rows",
+    }
+    assert dataset(server, "/p", tmp_path, **params).rows() == PEOPLE
+    wrong = {**params, "pagination_query_params": "x=1"}
+    assert refusal(dataset(server, "/p", tmp_path, **wrong)).type == "invalid"
+
+
+def test_requests_of_statements_are_refused_with_the_reason(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    server.say("/p", PEOPLE)
+    off = dataset(server, "/p", tmp_path, request_query_filters="disabled")
+    assert off.rows() == PEOPLE
+    params = {"file_format": "json", "allowed_request_paths": "/x"}
+    found = refusal(dataset(server, "/p", tmp_path, **params))
+    assert found.type == "unsupported" and "a dataset for each path" in found.message
+
+
+def test_requests_are_as_far_apart_as_the_params_say(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+
+    def wait_s(_url: str, interval_s: float) -> float:
+        seen.append(interval_s)
+        return 0.0
+
+    monkeypatch.setattr(turns, "wait_s", wait_s)
+    server.say("/p", PEOPLE)
+    dataset(server, "/p", tmp_path, requests_per_second_limit="10").resolve()
+    dataset(server, "/p", tmp_path, requests_per_minute_limit="30").resolve()
+    dataset(server, "/p", tmp_path).resolve()
+    assert seen == [0.1, 2.0, 0.0]
