@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from caraway_core.errors import DatasetError
 
 _TOKEN = re.compile(
-    r'(?P<skip>[\s,\ufeff]+|#[^\n]*)|(?P<text>"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*")'
+    r'(?P<skip>[\s,\ufeff]+|#[^\n]*)|(?P<text>"{3}(?:[^"\\]|\\.|"(?!"{2}))*"{3}|"(?:[^"\\\n]|\\.)*")'
     r"|(?P<name>[_A-Za-z][_0-9A-Za-z]*)|(?P<spread>\.\.\.)|(?P<other>.)",
     re.DOTALL,
 )

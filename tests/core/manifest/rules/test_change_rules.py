@@ -78,7 +78,7 @@ def test_a_source_that_is_not_followed_may_be_written(loads: Loads, acceleration
         (
             "file:a.csv",
             ("acceleration: {refresh_mode: changes}",),
-            "the connector 'file' has no changes; these have: cdc, debezium, postgres",
+            "the connector 'file' has no changes; these have: cdc, debezium, kafka, postgres",
         ),
     ],
 )
