@@ -44,7 +44,7 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",
         "76: runtime.policy: 'runtime.policy' is not implemented yet; remove it",
         "78: runtime.source_rate_control: 'runtime.source_rate_control' is not implemented "
-        "yet; remove it",
+        "yet; requests_per_second_limit of a dataset limits each process; remove it",
     ]
 
 

@@ -59,7 +59,11 @@ IN_MANIFEST = (
     UnsupportedKey("extensions", _is_any_on),
     UnsupportedKey("management", _is_enabled, _OFF),
     UnsupportedKey("runtime.policy", _is_on),
-    UnsupportedKey("runtime.source_rate_control", _is_on),
+    UnsupportedKey(
+        "runtime.source_rate_control",
+        _is_on,
+        "requests_per_second_limit of a dataset limits each process; remove it",
+    ),
     UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
 )
 
