@@ -9,6 +9,9 @@ from caraway_core.manifest.rules import acceleration_rules, search_rules
 from caraway_core.manifest.texts.names import MEMORY_PATH
 from caraway_core.manifest.values.values import Dataset
 
+_ASSIGNED = (
+    "has no effect: partitions are assigned at once when a version is made or executors change"
+)
 _IN_MANIFEST = {
     "runtime.results_cache": "is the old name of 'runtime.caching.sql_results'; use that",
     "runtime.caching.sql_results.hashing_algorithm": "has no effect",
@@ -18,15 +21,23 @@ _IN_MANIFEST = {
     "runtime.caching.search_results.eviction_policy": "has no effect: it is always lru",
     "runtime.caching.sql_results.cache_key_type": "has no effect: it is always sql",
     "runtime.caching.sql_results.encoding": "has no effect: answers are kept as they are",
-    "runtime.caching.sql_results.stale_while_revalidate_ttl": "has no effect yet",
-    "runtime.task_history.captured_plan": "has no effect yet",
-    "runtime.task_history.min_plan_duration": "has no effect yet",
+    "runtime.caching.sql_results.stale_while_revalidate_ttl": (
+        "has no effect: answers older than 'item_ttl' are not served"
+    ),
+    "runtime.task_history.captured_plan": (
+        "has no effect: EXPLAIN and EXPLAIN ANALYZE show the plan of a statement"
+    ),
+    "runtime.task_history.min_plan_duration": "has no effect: the history keeps no plans",
     "runtime.telemetry.otel_exporter.push_interval": "has no effect: traces are sent as they end",
     "runtime.telemetry.otel_exporter.metrics": "has no effect: metrics are scraped, not pushed",
-    "runtime.scheduler.partition_assignment_interval": "has no effect yet",
-    "runtime.scheduler.max_partition_assignments_per_interval": "has no effect yet",
-    "runtime.scheduler.max_partitions_per_executor": "has no effect yet",
-    "runtime.scheduler.partition_discovery_timeout": "has no effect yet",
+    "runtime.scheduler.partition_assignment_interval": _ASSIGNED,
+    "runtime.scheduler.max_partition_assignments_per_interval": _ASSIGNED,
+    "runtime.scheduler.max_partitions_per_executor": (
+        "has no effect: all partitions are assigned, since statements read all of them"
+    ),
+    "runtime.scheduler.partition_discovery_timeout": (
+        "has no effect: the version of a dataset lists its partitions"
+    ),
     "runtime.params": "has no effect",
     "runtime.metrics": "has no effect",
 }
