@@ -11,8 +11,9 @@ from typing import Any
 import adbc_driver_postgresql
 from adbc_driver_manager import AdbcConnection, AdbcDatabase, dbapi
 
+from caraway_plugins.sources.idle_connections import Login
+
 _LONGEST_UNUSED_S = 3_600.0
-Login = frozenset[tuple[str, str]]
 
 
 class Databases:

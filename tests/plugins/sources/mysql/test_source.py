@@ -198,7 +198,13 @@ def test_a_read_is_stopped_at_the_server(server: Mariadb) -> None:
     sql = "SELECT count(*) FROM seq_1_to_100000 a, seq_1_to_100000 b, seq_1_to_100000 c"
     found = MysqlReader().read(resolved(server, "t"), sql, pa.schema([("n", pa.int64())]))
     got: list[object] = []
-    thread = Thread(target=lambda: got.extend(found))
+
+    def read() -> None:
+        with pytest.raises(QueryError):
+            got.extend(found)
+        got.append("stopped")
+
+    thread = Thread(target=read)
     thread.start()
     running = (
         "SELECT 1 FROM information_schema.processlist WHERE info LIKE 'SELECT count(*) FROM seq%'"
@@ -206,7 +212,7 @@ def test_a_read_is_stopped_at_the_server(server: Mariadb) -> None:
     until(lambda: bool(server.rows(running)), "the statement runs")
     found.close()
     thread.join(60)
-    assert not thread.is_alive() and not got
+    assert not thread.is_alive() and got == ["stopped"]
     until(lambda: not server.rows(running), "the statement ended")
 
 

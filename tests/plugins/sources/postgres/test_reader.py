@@ -15,7 +15,7 @@ from psycopg2.extensions import parse_dsn
 
 from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources.postgres import reader as module
+from caraway_plugins.sources import idle_connections
 from caraway_plugins.sources.postgres.databases import conninfo
 from caraway_plugins.sources.postgres.reader import PostgresReader
 from tests.kit.deadlines import until
@@ -94,7 +94,7 @@ def test_connections_of_other_logins_are_not_used(postgres: Server, reader: Post
 def test_rows_at_once_have_a_connection_each_and_few_are_kept(
     postgres: Server, reader: PostgresReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_MOST_IDLE", 2)
+    monkeypatch.setattr(idle_connections, "MOST_IDLE", 2)
     of = table(postgres)
     sql = "SELECT i::bigint AS a FROM generate_series(1, 10) i"
     open_rows = [reader.read(of, sql, ONE) for _ in range(5)]
@@ -115,7 +115,7 @@ def test_connections_that_nobody_uses_for_long_are_closed(postgres: Server) -> N
     reader = PostgresReader(lambda: now[0])
     old, new = table(postgres), table(postgres)
     read(reader, old, "SELECT 1::bigint AS a")
-    now[0] += module._LONGEST_IDLE_S - 1
+    now[0] += idle_connections.LONGEST_IDLE_S - 1
     read(reader, new, "SELECT 1::bigint AS a")
     assert backends(postgres, old) == 1
     now[0] += 2

@@ -1,0 +1,171 @@
+"""The base of what reads the rows of a statement in a database: its begin, its stop and its end."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from caraway_core.errors import InvalidQueryError, QueryError
+from caraway_core.tables import RemoteTable
+from caraway_plugins.sources.idle_connections import IdleConnections
+
+
+class DatabaseRows(ABC):
+    """The rows of a statement, read in batches; the statement starts with the first read.
+
+    One thread at a time uses the connection: the one that reads, or the one that closes.
+    """
+
+    failures: ClassVar[tuple[type[Exception], ...]]
+    """What the driver raises where a statement fails."""
+    stop_again_s: ClassVar[float] = 0.2
+    """Stopping is repeated, because the statement may start after the first one."""
+
+    def __init__(self, table: RemoteTable, sql: str, schema: pa.Schema) -> None:
+        """Take a statement whose columns become those of the schema, in order."""
+        self._table, self._sql, self._schema = table, sql, schema
+        self._connection: Any = None
+        self._batches: Iterator[Any] | None = None
+        self._reading = threading.Lock()
+        self._is_closed = False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self._next()) is not None:
+            yield self._typed(batch)
+
+    def close(self) -> None:
+        """Stop the statement if it is running, and close its connection."""
+        self._is_closed = True
+        while not self._reading.acquire(timeout=self.stop_again_s):
+            self._stop()
+        try:
+            self._end()
+        finally:
+            self._reading.release()
+
+    @abstractmethod
+    def _begin(self) -> Iterator[Any]:
+        """Connect and run the statement; return its batches."""
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """Make the thread that reads fail or return; called by another thread."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Close what is open, innermost first; it may be nothing."""
+
+    @abstractmethod
+    def _error(self, exc: Exception) -> QueryError:
+        """Convert an error of the driver, without secrets, the statement and paths."""
+
+    @abstractmethod
+    def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
+        """Return a column with the requested type.
+
+        Raises:
+            pa.ArrowException, ValueError: a value does not fit.
+        """
+
+    def _finish(self) -> None:
+        """Let go of the connection of a statement that was read to its end."""
+        self._drop()
+
+    def _columns(self, batch: Any) -> Sequence[pa.Array]:
+        """Return the columns of a batch as the driver gives them."""
+        columns: Sequence[pa.Array] = batch.columns
+        return columns
+
+    def _next(self) -> Any:
+        """Return the next batch, or None at the end."""
+        with self._reading:
+            if self._is_closed:
+                self._end()
+                return None
+            try:
+                if self._batches is None:
+                    self._batches = self._begin()
+                batch = next(self._batches, None)
+                if batch is None:
+                    self._is_closed, self._batches = True, None
+                    self._finish()
+                return batch
+            except self.failures as exc:
+                self._end()
+                raise self._error(exc) from exc
+
+    def _end(self) -> None:
+        self._is_closed, self._batches = True, None
+        self._drop()
+
+    def _typed(self, batch: Any) -> pa.RecordBatch:
+        """Return a batch with the requested types.
+
+        Raises:
+            InvalidQueryError: a value does not fit its column.
+        """
+        columns = []
+        for values, field in zip(self._columns(batch), self._schema, strict=True):
+            try:
+                columns.append(self._column(values, field.type))
+            except (pa.ArrowException, ValueError) as exc:
+                raise unfit(self._table, field.name, field.type) from exc
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+class PooledRows(DatabaseRows):
+    """Rows that are read over a connection that is kept for the next statement."""
+
+    def __init__(
+        self, pool: IdleConnections, table: RemoteTable, sql: str, schema: pa.Schema
+    ) -> None:
+        """Take the pool of the reader, and the same as `DatabaseRows`."""
+        super().__init__(table, sql, schema)
+        self._pool = pool
+
+    def _begin(self) -> Iterator[Any]:
+        """Run the statement; if an idle connection turns out to be broken, use another one."""
+        while (kept := self._pool.take(self._table.login)) is not None:
+            self._connection = kept
+            try:
+                return self._run()
+            except self.failures as exc:
+                if not self._is_broken(exc):
+                    raise
+                self._drop()
+        self._connection = self._connect()
+        return self._run()
+
+    def _finish(self) -> None:
+        """Keep the connection."""
+        connection, self._connection = self._connection, None
+        self._pool.give(self._table.login, connection)
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """Open a connection."""
+
+    @abstractmethod
+    def _run(self) -> Iterator[Any]:
+        """Run the statement over `_connection`, and return its batches."""
+
+    @abstractmethod
+    def _is_broken(self, exc: Exception) -> bool:
+        """Return whether an error means a lost connection rather than an invalid statement."""
+
+
+def unfit(table: RemoteTable, name: str, type_: object) -> InvalidQueryError:
+    """Return the error of a value that does not fit its column."""
+    return InvalidQueryError(
+        f"{table.title}: a value of column '{name}' is not a {type_}; declare the column under "
+        "'columns' with a type that fits, for example text"
+    )
+
+
+def overflow(table: RemoteTable, said: str = "a number is too large for its type") -> QueryError:
+    """Return the error of a number that is too large."""
+    return InvalidQueryError(
+        f"overflow: {table.title}: {said}; cast what is computed to DECIMAL(38, 0) or DOUBLE first"
+    )
