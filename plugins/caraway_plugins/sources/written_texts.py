@@ -6,10 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.tables import RemoteTable
 
 types = pa.types
 Binary = Callable[[bytes], str]
+Refused = Callable[[str], InvalidQueryError]
+"""Makes an error of what is wrong with values."""
 
 
 def of(array: pa.Array, binary: Binary, zone: str = "") -> pa.Array:
@@ -25,7 +26,7 @@ def of(array: pa.Array, binary: Binary, zone: str = "") -> pa.Array:
     return pc.cast(array, pa.string())
 
 
-def check(table: RemoteTable, columns: pa.Schema) -> None:
+def check(columns: pa.Schema, refused: Refused) -> None:
     """Refuse columns that have no text.
 
     Raises:
@@ -33,10 +34,10 @@ def check(table: RemoteTable, columns: pa.Schema) -> None:
     """
     for each in columns:
         if types.is_nested(each.type):
-            raise refused(table, f"column '{each.name}' is a list, which cannot be written")
+            raise refused(f"column '{each.name}' is a list, which cannot be written")
 
 
-def check_numbers(table: RemoteTable, batch: pa.RecordBatch, *, has_infinity: bool) -> None:
+def check_numbers(batch: pa.RecordBatch, refused: Refused, *, has_infinity: bool) -> None:
     """Refuse numbers that a database lacks.
 
     Raises:
@@ -47,9 +48,4 @@ def check_numbers(table: RemoteTable, batch: pa.RecordBatch, *, has_infinity: bo
             lacking = pc.is_nan(array) if has_infinity else pc.invert(pc.is_finite(array))
             if pc.any(lacking).as_py():
                 kinds = "NaN" if has_infinity else "NaN or an infinite number"
-                raise refused(table, f"column '{field.name}' has {kinds}, which it cannot keep")
-
-
-def refused(table: RemoteTable, what: str) -> InvalidQueryError:
-    """Return the error of an INSERT that was not applied."""
-    return InvalidQueryError(f"INSERT into {table.title} failed: {what}; no row was inserted")
+                raise refused(f"column '{field.name}' has {kinds}, which it cannot keep")

@@ -1,6 +1,5 @@
 """Inserts rows into MySQL and MariaDB, in one transaction."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -9,12 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pymysql
 
-from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
+from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
 from caraway_plugins.sources.mysql import connecting
 
-_STOP_AGAIN_S = 0.2
 _MOST_BYTES = 512 * 1024
 """The usual size of a statement: a server may refuse those of more than 1 MB."""
 _SESSION = (
@@ -30,67 +28,76 @@ _KEEPS_ROWS = 1196
 types = pa.types
 
 
-class MysqlInsert:
+class MysqlWrite(DatabaseWrite):
+    """A statement that writes to a table of MySQL."""
+
+    failures = (pymysql.MySQLError, OSError)
+
+    def _begin(self) -> None:
+        self._connection = connecting.connect(self._table.login)
+        for each in (*_SESSION, "BEGIN"):
+            connecting.run(self._connection, each)
+
+    def _commit(self) -> None:
+        connecting.run(self._connection, "COMMIT")
+
+    def _stop(self) -> None:
+        if (connection := self._connection) is not None:
+            connecting.kill(self._table.login, connection.thread_id())
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            connecting.drop(self._connection)
+
+    def _is_lost(self, exc: Exception) -> bool:
+        code = _code(exc)
+        is_known = isinstance(code, int) and not isinstance(exc, OSError)
+        return not is_known or code in range(2000, 2100)
+
+    def _keeps_rows(self) -> bool:
+        with suppress(pymysql.MySQLError, OSError, AttributeError):
+            connecting.run(self._connection, "ROLLBACK")
+            warnings = connecting.run(self._connection, "SHOW WARNINGS")
+            return any(code == _KEEPS_ROWS for _level, code, _text in warnings)
+        return False
+
+    def _reason(self, exc: Exception) -> Reason:
+        # Neither the statement nor the host is shown.
+        code = _code(exc)
+        if code in _OF_VALUES:
+            return Reason(str(exc.args[1]), is_of_values=True)
+        if code in _OF_RIGHTS:
+            return Reason("the server refuses the login, or the user may not write")
+        if code in _CHANGED:
+            return Reason("it is not what it was when it was loaded")
+        if self._is_lost(exc):
+            return Reason("the connection failed")
+        return Reason(f"the server failed with error {code}")
+
+
+class MysqlInsert(MysqlWrite):
     """An INSERT as statements of many rows each."""
 
     def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        self._table, self._columns = table, columns
-        self._connection: Any = None
-        self._running = threading.Lock()
-        self._is_closed = False
+        super().__init__(table)
+        self._columns = columns
 
     def run(self, rows: Iterator[pa.RecordBatch]) -> int:
         """See `RemoteInsert.run`."""
-        written_texts.check(self._table, self._columns)
-        is_ending = False
-        with self._running:
-            try:
-                self._connection = connecting.connect(self._table.login)
-                for each in (*_SESSION, "BEGIN"):
-                    connecting.run(self._connection, each)
-                count = sum(self._sent(batch) for batch in rows)
-                if self._is_closed:
-                    raise pymysql.OperationalError(2013, "stopped")
-                is_ending = True
-                connecting.run(self._connection, "COMMIT")
-                return count
-            except (pymysql.MySQLError, OSError) as exc:
-                is_kept = not is_ending and self._rolled_back()
-                raise _error(self._table, exc, is_ending=is_ending, is_kept=is_kept) from exc
-            except BaseException as exc:
-                if self._rolled_back():
-                    raise ExecutionError(
-                        f"INSERT into {self._table.title} failed, and {_SOME_LEFT}"
-                    ) from exc
-                raise
-            finally:
-                if self._connection is not None:
-                    connecting.drop(self._connection)
-
-    def close(self) -> None:
-        """See `RemoteInsert.close`."""
-        self._is_closed = True
-        while not self._running.acquire(timeout=_STOP_AGAIN_S):
-            connection = self._connection
-            if connection is not None:
-                connecting.kill(self._table.login, connection.thread_id())
-        self._running.release()
+        written_texts.check(self._columns, self._refused)
+        return self._committed(lambda: sum(map(self._sent, rows)))
 
     def _sent(self, batch: pa.RecordBatch) -> int:
-        written_texts.check_numbers(self._table, batch, has_infinity=False)
+        written_texts.check_numbers(batch, self._refused, has_infinity=False)
         names = ", ".join(map(_quoted, batch.schema.names))
         begin = f"INSERT INTO {'.'.join(map(_quoted, self._table.relation))} ({names}) VALUES "
         for part in _parts(_values(batch)):
             connecting.run(self._connection, begin + ",".join(part))
         return int(batch.num_rows)
 
-    def _rolled_back(self) -> bool:
-        """Return whether rows stay in a table that has no transactions."""
-        with suppress(pymysql.MySQLError, OSError, AttributeError):
-            connecting.run(self._connection, "ROLLBACK")
-            warnings = connecting.run(self._connection, "SHOW WARNINGS")
-            return any(code == _KEEPS_ROWS for _level, code, _text in warnings)
-        return False
+
+def _code(exc: Exception) -> Any:
+    return exc.args[0] if exc.args else None
 
 
 def _values(batch: pa.RecordBatch) -> list[str]:
@@ -136,33 +143,3 @@ def _parts(rows: list[str]) -> Iterator[list[str]]:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-_SOME_LEFT = "rows that were inserted are still there: the table has no transactions"
-
-
-def _error(table: RemoteTable, exc: Exception, *, is_ending: bool, is_kept: bool) -> QueryError:
-    """Convert an error of the client; neither the statement nor the host is shown."""
-    code = exc.args[0] if exc.args else None
-    is_lost = not isinstance(code, int) or isinstance(exc, OSError) or code in range(2000, 2100)
-    if is_ending and is_lost:
-        return ExecutionError(
-            f"INSERT into {table.title}: the connection failed while the rows were committed; look "
-            "whether they are there before you insert them again"
-        )
-    left = _SOME_LEFT if is_kept else "no row was inserted"
-    if code in _OF_VALUES:
-        return (
-            written_texts.refused(table, str(exc.args[1]))
-            if not is_kept
-            else ExecutionError(f"INSERT into {table.title} failed: {exc.args[1]}; {left}")
-        )
-    if code in _OF_RIGHTS:
-        reason = "the server refuses the login, or the user may not insert"
-    elif code in _CHANGED:
-        reason = "it is not what it was when it was loaded"
-    elif is_lost:
-        reason = "the connection failed"
-    else:
-        reason = f"the server failed with error {code}"
-    return ExecutionError(f"INSERT into {table.title} failed: {reason}; {left}")

@@ -1,70 +1,81 @@
 """Inserts rows into PostgreSQL, by COPY in one transaction."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import psycopg2
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
+from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
 from caraway_plugins.sources.postgres.databases import conninfo
 
-_STOP_AGAIN_S = 0.2
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 _NULL = "\\N"
 _OF_VALUES = ("22", "23", "44")
 """Classes of SQLSTATE: values that do not fit, constraints, and the condition of a view."""
+_BROKEN = ("08", "57P")
+"""Classes of SQLSTATE: a lost connection, or a server that shuts down."""
 types = pa.types
 
 
-class PostgresInsert:
+class PostgresWrite(DatabaseWrite):
+    """A statement that writes to a table of PostgreSQL."""
+
+    failures = (psycopg2.Error,)
+
+    def _begin(self) -> None:
+        # The first statement begins the transaction.
+        self._connection = psycopg2.connect(conninfo(self._table.login))
+        self._connection.readonly = False
+        self._connection.set_client_encoding("UTF8")
+
+    def _commit(self) -> None:
+        self._connection.commit()
+
+    def _stop(self) -> None:
+        if (connection := self._connection) is not None:
+            with suppress(psycopg2.Error):
+                connection.cancel()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _is_lost(self, exc: Exception) -> bool:
+        state = getattr(exc, "pgcode", None) or ""
+        return not state or state.startswith(_BROKEN)
+
+    def _reason(self, exc: Exception) -> Reason:
+        # Of what the server says, only its first message is shown.
+        assert isinstance(exc, psycopg2.Error)
+        said = exc.diag.message_primary or "the connection failed"
+        return Reason(said, (exc.pgcode or "")[:2] in _OF_VALUES)
+
+
+class PostgresInsert(PostgresWrite):
     """An INSERT that is a COPY, which takes texts of all types."""
 
     def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        self._table, self._columns = table, columns
-        self._connection: Any = None
-        self._running = threading.Lock()
-        self._is_closed = False
+        super().__init__(table)
+        self._columns = columns
 
     def run(self, rows: Iterator[pa.RecordBatch]) -> int:
         """See `RemoteInsert.run`."""
-        written_texts.check(self._table, self._columns)
-        is_ending, lines = False, _Lines(rows)
-        with self._running:
-            try:
-                self._connection = psycopg2.connect(conninfo(self._table.login))
-                self._connection.readonly = False
-                self._connection.set_client_encoding("UTF8")
-                with self._connection.cursor() as cursor:
-                    cursor.copy_expert(_statement(self._table, self._columns), lines)
-                    count = int(cursor.rowcount)
-                if self._is_closed:
-                    raise psycopg2.OperationalError("stopped")
-                is_ending = True
-                self._connection.commit()
-                return count
-            except psycopg2.Error as exc:
-                if lines.error is not None:
-                    raise lines.error from exc
-                raise _error(self._table, exc, is_ending=is_ending) from exc
-            finally:
-                if self._connection is not None:
-                    self._connection.close()
+        written_texts.check(self._columns, self._refused)
+        return self._committed(lambda: self._copied(_Lines(rows)))
 
-    def close(self) -> None:
-        """See `RemoteInsert.close`."""
-        self._is_closed = True
-        while not self._running.acquire(timeout=_STOP_AGAIN_S):
-            connection = self._connection
-            if connection is not None:
-                with suppress(psycopg2.Error):
-                    connection.cancel()
-        self._running.release()
+    def _copied(self, lines: "_Lines") -> int:
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.copy_expert(_statement(self._table, self._columns), lines)
+                return int(cursor.rowcount)
+        except psycopg2.Error as exc:
+            if lines.error is not None:
+                raise lines.error from exc
+            raise
 
 
 class _Lines:
@@ -113,16 +124,3 @@ def _statement(table: RemoteTable, columns: pa.Schema) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _error(table: RemoteTable, exc: psycopg2.Error, *, is_ending: bool) -> QueryError:
-    """Convert an error; of what the server says, only its first message is shown."""
-    state, said = exc.pgcode or "", exc.diag.message_primary or "the connection failed"
-    if is_ending and not state:
-        return ExecutionError(
-            f"INSERT into {table.title}: the connection failed while the rows were committed; look "
-            "whether they are there before you insert them again"
-        )
-    if state[:2] in _OF_VALUES:
-        return written_texts.refused(table, said)
-    return ExecutionError(f"INSERT into {table.title} failed: {said}; no row was inserted")

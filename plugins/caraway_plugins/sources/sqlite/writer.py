@@ -1,16 +1,14 @@
 """Inserts rows into SQLite files, in one transaction."""
 
-import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
-from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
+from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
 from caraway_plugins.sources.sqlite import connecting
 
 _OF_VALUES = {
@@ -21,44 +19,71 @@ _OF_VALUES = {
     "cannot store": "a value does not fit its column",
     "datatype mismatch": "a value does not fit its column",
 }
+_WHY = {
+    "locked": "another process writes to its file; try again",
+    "busy": "another process writes to its file; try again",
+    "no such": "it is not what it was when it was loaded",
+    "has no column": "it is not what it was when it was loaded",
+    "readonly": "its file is away, or may not be written",
+    "unable to open": "its file is away, or may not be written",
+    "failed to open": "its file is away, or may not be written",
+    "cannot modify": "it is a view",
+    "full": "the disk is full",
+}
 types = pa.types
 
 
-class SqliteInsert:
+class SqliteWrite(DatabaseWrite):
+    """A statement that writes to a table of a SQLite file."""
+
+    failures = (dbapi.Error, pa.ArrowException, OSError)
+
+    def close(self) -> None:
+        """Have the transaction end without a commit. SQLite waits for no one for long."""
+        self._is_closed = True
+
+    def _begin(self) -> None:
+        self._connection = connecting.connect_to_write(self._table.login["path"])
+
+    def _commit(self) -> None:
+        self._connection.commit()
+
+    def _stop(self) -> None:
+        """Do nothing: the driver has no way to stop a statement."""
+
+    def _drop(self) -> None:
+        # Without a commit, it leaves the file as it was.
+        if self._connection is not None:
+            self._connection.close()
+
+    def _reason(self, exc: Exception) -> Reason:
+        said = str(exc)
+        for kind, what in _OF_VALUES.items():
+            if kind in said:
+                return Reason(what, is_of_values=True)
+        return Reason(next((why for words, why in _WHY.items() if words in said), "SQLite failed"))
+
+
+class SqliteInsert(SqliteWrite):
     """An INSERT whose rows the driver binds."""
 
     def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        self._table, self._columns = table, columns
-        self._running = threading.Lock()
-        self._is_closed = False
+        super().__init__(table)
+        self._columns = columns
 
     def run(self, rows: Iterator[pa.RecordBatch]) -> int:
         """See `RemoteInsert.run`."""
-        written_texts.check(self._table, self._columns)
-        with self._running:
-            try:
-                # Without a commit, closing it leaves the file as it was.
-                with connecting.connect_to_write(self._table.login["path"]) as connection:
-                    count = self._inserted(connection, rows)
-                    if self._is_closed:
-                        raise ExecutionError("the statement was stopped; no row was inserted")
-                    connection.commit()
-                    return count
-            except (dbapi.Error, pa.ArrowException, OSError) as exc:
-                raise _error(self._table, str(exc)) from exc
+        written_texts.check(self._columns, self._refused)
+        return self._committed(lambda: self._inserted(rows))
 
-    def close(self) -> None:
-        """See `RemoteInsert.close`. SQLite waits for no one for long."""
-        self._is_closed = True
-
-    def _inserted(self, connection: Any, rows: Iterator[pa.RecordBatch]) -> int:
+    def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
         names = ", ".join(map(_quoted, self._columns.names))
         marks = ", ".join("?" * len(self._columns))
         sql = f"INSERT INTO main.{_quoted(self._table.relation[0])} ({names}) VALUES ({marks})"
         count = 0
-        with connection.cursor() as cursor:
+        with self._connection.cursor() as cursor:
             for batch in rows:
-                written_texts.check_numbers(self._table, batch, has_infinity=True)
+                written_texts.check_numbers(batch, self._refused, has_infinity=True)
                 if batch.num_rows:
                     cursor.executemany(sql, _bound(batch))
                 count += batch.num_rows
@@ -84,23 +109,3 @@ def _form(array: pa.Array) -> pa.Array:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _error(table: RemoteTable, said: str) -> QueryError:
-    """Convert an error; paths of this machine are not shown."""
-    for kind, what in _OF_VALUES.items():
-        if kind in said:
-            return written_texts.refused(table, what)
-    if "locked" in said or "busy" in said:
-        reason = "another process writes to its file; try again"
-    elif "no such" in said or "has no column" in said:
-        reason = "it is not what it was when it was loaded"
-    elif "readonly" in said or "unable to open" in said or "failed to open" in said:
-        reason = "its file is away, or may not be written"
-    elif "cannot modify" in said:
-        reason = "it is a view"
-    elif "full" in said:
-        reason = "the disk is full"
-    else:
-        reason = "SQLite failed"
-    return ExecutionError(f"INSERT into {table.title} failed: {reason}; no row was inserted")

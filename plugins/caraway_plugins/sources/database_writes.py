@@ -1,0 +1,119 @@
+"""The base of what writes to a table of a database, in one transaction: its begin, stop and end."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.tables import RemoteTable
+
+
+class Reason(NamedTuple):
+    """Why a statement failed. It `is_of_values` if other values would be taken."""
+
+    text: str
+    is_of_values: bool = False
+
+
+class DatabaseWrite(ABC):
+    """A statement that writes all of its rows, or none."""
+
+    failures: ClassVar[tuple[type[Exception], ...]]
+    """What the driver raises where a statement fails."""
+    stop_again_s: ClassVar[float] = 0.2
+    """Stopping is repeated, because the statement may start after the first one."""
+    verb: ClassVar[str] = "INSERT into"
+    done: ClassVar[str] = "inserted"
+
+    def __init__(self, table: RemoteTable) -> None:
+        """Take the table that is written."""
+        self._table = table
+        self._connection: Any = None
+        self._running = threading.Lock()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Stop the statement if it runs; any thread may call it."""
+        self._is_closed = True
+        while not self._running.acquire(timeout=self.stop_again_s):
+            self._stop()
+        self._running.release()
+
+    def _committed(self, work: Callable[[], int]) -> int:
+        """Do the work in a transaction, and return its number of rows.
+
+        Raises:
+            QueryError: it failed. The message says what is left of it.
+        """
+        is_ending = False
+        with self._running:
+            try:
+                self._begin()
+                count = work()
+                if self._is_closed:
+                    raise ExecutionError(f"the statement was stopped; no row was {self.done}")
+                is_ending = True
+                self._commit()
+                return count
+            except self.failures as exc:
+                raise self._failed(exc, is_ending=is_ending) from exc
+            except BaseException as exc:
+                if self._keeps_rows():
+                    raise ExecutionError(f"{self._title} failed, and {self._kept}") from exc
+                raise
+            finally:
+                self._drop()
+
+    def _refused(self, what: str) -> InvalidQueryError:
+        """Return the error of values that the table does not take."""
+        return InvalidQueryError(f"{self._title} failed: {what}; no row was {self.done}")
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Connect, and begin the transaction."""
+
+    @abstractmethod
+    def _commit(self) -> None:
+        """End the transaction."""
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """Make the thread that works fail; called by another thread."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Close what is open, which ends a transaction without a trace; it may be nothing."""
+
+    @abstractmethod
+    def _reason(self, exc: Exception) -> Reason:
+        """Return why a statement failed, without secrets, the statement and paths."""
+
+    def _is_lost(self, exc: Exception) -> bool:
+        """Return whether an error leaves open what the server did."""
+        return False
+
+    def _keeps_rows(self) -> bool:
+        """End the transaction after an error; return whether rows stay, since it was none."""
+        return False
+
+    def _failed(self, exc: Exception, *, is_ending: bool) -> QueryError:
+        if is_ending and self._is_lost(exc):
+            return ExecutionError(
+                f"{self._title}: the connection failed while the rows were committed; look whether "
+                f"they are {self.done} before you run it again"
+            )
+        reason = self._reason(exc)
+        is_kept = not is_ending and self._keeps_rows()
+        if reason.is_of_values and not is_kept:
+            return self._refused(reason.text)
+        left = self._kept if is_kept else f"no row was {self.done}"
+        return ExecutionError(f"{self._title} failed: {reason.text}; {left}")
+
+    @property
+    def _title(self) -> str:
+        return f"{self.verb} {self._table.title}"
+
+    @property
+    def _kept(self) -> str:
+        return f"rows that were {self.done} stay so: the table has no transactions"
