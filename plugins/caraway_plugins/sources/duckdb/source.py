@@ -31,7 +31,8 @@ _NATIVE = re.compile(
 """Types that DuckDB sends as an Arrow type with the same values; all others are read as text."""
 _HAS_COLLATIONS = """
 SELECT (SELECT count(*) FROM duckdb_tables() WHERE sql ILIKE '%collate%')
-     + (SELECT count(*) FROM duckdb_views() WHERE sql ILIKE '%collate%') > 0
+     + (SELECT count(*) FROM duckdb_views()
+        WHERE NOT internal AND sql ILIKE '%collate%') > 0
 """
 _ROWS = """
 SELECT estimated_size FROM duckdb_tables()

@@ -17,6 +17,7 @@ from caraway_plugins.sources.duckdb.reader import DuckdbReader
 from caraway_plugins.sources.duckdb.source import DuckdbSource
 from tests.kit.duckdb_files import request, resolved, run
 from tests.kit.engine import rows, session
+from tests.kit.remote import watched
 
 
 @pytest.fixture
@@ -132,6 +133,13 @@ async def test_types_without_an_arrow_form_are_read_as_text(file: Path) -> None:
         "u": 7,
     }  # fmt: skip
     assert await rows(over, "SELECT count(*) AS n FROM t WHERE h > '2'") == [{"n": 0}]
+
+
+async def test_texts_of_a_file_without_collations_are_compared_there(file: Path) -> None:
+    over = session({"t": resolved(file, "t")})
+    with watched("duckdb") as sent:
+        assert await rows(over, "SELECT count(*) AS n FROM t WHERE name = 'a'") == [{"n": 1}]
+    assert "\"name\" = 'a'" in sent[0]
 
 
 async def test_texts_of_a_file_with_collations_are_compared_by_the_engine(file: Path) -> None:
