@@ -71,6 +71,12 @@ class Dialect:
     """Around names; doubled inside of them."""
     collation: str = ""
     """The suffix that makes a text compare by its bytes."""
+    bytes: str = ""
+    """The template of the bytes of a text, by which it is equal to another one, if texts are in
+    `prefiltered`; empty: the engine compares them."""
+    checked: str = ""
+    """The template that fails for a sum or product of integers that overflows; empty: the
+    arithmetic fails itself."""
     nan: str = ""
     """The literal of NaN; empty: a column has none."""
     most_digits: int | None = None

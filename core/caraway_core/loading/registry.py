@@ -11,7 +11,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from caraway_core.errors import NotInstalledError, UnknownPluginError
-from caraway_core.loading.declarations import CatalogConnector, Connector, Declaration
+from caraway_core.loading.declarations import (
+    CatalogConnector,
+    Connector,
+    DatabaseReader,
+    Declaration,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -127,6 +132,12 @@ def catalog_connector(name: str) -> CatalogConnector:
     """Return the declaration of a source of catalogs; see `Plugins.declared`."""
     found = CATALOG_SOURCES.declared(name)
     return found if isinstance(found, CatalogConnector) else _UNDECLARED_CATALOG
+
+
+def database_reader(name: str) -> DatabaseReader:
+    """Return the declaration of a reader of databases; one that declares none only reads rows."""
+    declared = REMOTE_READERS.declared(name)
+    return declared if isinstance(declared, DatabaseReader) else DatabaseReader()
 
 
 def extra_of(point: "EntryPoint") -> str:

@@ -46,6 +46,8 @@ def scalar(
             return writer.among(scalar(found.value, columns, functions, writer), options)
         case "scalar_function":
             return _call(expression.scalar_function, columns, functions, writer)
+        case "if_then":
+            return _guarded(expression.if_then, columns, functions, writer)
         case other:
             raise NotPushableError(str(other))
 
@@ -129,6 +131,56 @@ def _moment(found: Any, *, has_zone: bool) -> datetime.datetime:
     micros = found.value // finer * 10 ** max(0, _MICROSECONDS - found.precision)
     moment = _EPOCH + datetime.timedelta(microseconds=micros)
     return moment.replace(tzinfo=datetime.UTC) if has_zone else moment
+
+
+def _guarded(
+    found: Expression.IfThen, columns: Sequence[Term], functions: Functions, writer: SqlWriter
+) -> Term:
+    """Translate arithmetic of 64 bits that the engine guards against an overflow.
+
+    Databases that do it exactly fail where it overflows, as the guard does.
+
+    Raises:
+        NotPushableError: it is another expression, or not exact.
+    """
+    plain: Expression = getattr(found, "else")
+    cast = found.ifs[0].then.cast
+    exact, wanted = cast.input.scalar_function, plain.scalar_function
+    is_guard = (
+        len(found.ifs) == 1
+        and cast.type.WhichOneof("kind") == "i64"
+        and not cast.type.i64.type_variation_reference
+        and len(exact.arguments) == len(wanted.arguments) == 2
+        and exact.function_reference == wanted.function_reference
+        and functions.name(wanted.function_reference) in _ARITHMETIC
+    )
+    if not is_guard:
+        raise NotPushableError("if_then")
+    for wide, narrow in zip(exact.arguments, wanted.arguments, strict=True):
+        if _is_literal(wide.value) and value_of(wide.value.literal) == value_of(
+            narrow.value.literal
+        ):
+            continue
+        whole = wide.value.cast.input
+        is_whole = scalar(whole, columns, functions, writer).kind == "int"
+        is_decimal = wide.value.cast.type.WhichOneof("kind") == "decimal"
+        is_same = narrow.value in (whole, _as_i64(whole, narrow.value))
+        if not (is_whole and is_decimal and is_same):
+            raise NotPushableError("if_then")
+    return scalar(plain, columns, functions, writer)
+
+
+def _is_literal(expression: Expression) -> bool:
+    return bool(expression.WhichOneof("rex_type") == "literal")
+
+
+def _as_i64(whole: Expression, like: Expression) -> Expression:
+    """Return a number as one of 64 bits, in the form of another expression."""
+    made = Expression()
+    made.CopyFrom(like)
+    if like.cast.type.WhichOneof("kind") == "i64":
+        made.cast.input.CopyFrom(whole)
+    return made
 
 
 def _call(

@@ -6,13 +6,13 @@ differ), divisions (other digits), functions of text and time, and casts that ma
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from caraway_core.loading import registry
-from caraway_core.loading.declarations import DatabaseReader
-from caraway_core.loading.dialects import ROWS_ALONE, Dialect, Operation
+from caraway_core.loading.dialects import Dialect, Operation
 from caraway_core.tables import RemoteColumn
 from caraway_engine.remote.kinds import (
     MOST_DIGITS,
@@ -27,6 +27,10 @@ from caraway_engine.remote.literals import literal_of
 types = pa.types
 _COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
+_SAFE_DIGITS = 18
+"""Integers with at most so many digits have 64 bits."""
+_MOST_TEXT = 4_000
+"""The most characters of arithmetic: some casts repeat what they cast."""
 _AVERAGE_SCALE = 4
 _HALF = 32
 _PLAIN_PATTERN = re.compile(r"[^\\]*")
@@ -38,8 +42,7 @@ _writers: dict[str, "SqlWriter"] = {}
 def of_reader(name: str) -> "SqlWriter":
     """Return the writer for the databases of a reader; one that declares none only reads rows."""
     if name not in _writers:
-        declared = registry.REMOTE_READERS.declared(name)
-        use(name, declared.dialect if isinstance(declared, DatabaseReader) else ROWS_ALONE)
+        use(name, registry.database_reader(name).dialect)
     return _writers[name]
 
 
@@ -104,6 +107,8 @@ class SqlWriter:
         if left.kind == "double":
             return self._compared_doubles(sign, left, right)
         is_exact = not (left.is_prefiltered or right.is_prefiltered)
+        if not is_exact and sign in ("=", "<>") and (same := self._same_bytes(left, [right])):
+            return same if sign == "=" else self.negated(same)
         if not is_exact and (sign == "<>" or (left.kind == "text" and sign != "=")):
             raise NotPushableError(name)
         self._fit(left, right)
@@ -151,6 +156,8 @@ class SqlWriter:
             raise NotPushableError("in")
         self._fit(value, *options)
         is_exact = not any(each.is_prefiltered for each in (value, *options))
+        if not is_exact and (same := self._same_bytes(value, options)):
+            return same
         has_one = value.kind != "text" or all(each.is_literal for each in options)
         first = value.sql if has_one else f"{value.sql}{self._dialect.collation}"
         return Term(f"({first} IN ({', '.join(each.sql for each in options)}))", "bool", is_exact)
@@ -172,6 +179,10 @@ class SqlWriter:
             digits, scale = left.digits + right.digits, left.scale + right.scale
         else:
             digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
+        if left.kind == "int" and digits > _SAFE_DIGITS and self._dialect.checked:
+            sql = self._dialect.checked.format(sql)
+        if len(sql) > _MOST_TEXT:
+            raise NotPushableError("a long expression")
         if left.kind == "decimal" and digits + scale > MOST_DIGITS:
             raise NotPushableError("decimals of many digits")
         return Term(sql, left.kind, digits=digits, scale=scale)
@@ -182,7 +193,10 @@ class SqlWriter:
         digits, scale = digits_of(to)
         if term.kind == kind == "int":
             self.need("cast int")
-            return Term(self._cast(_integer(to), term.sql), "int", digits=digits)
+            sql = self._cast(_integer(to), term.sql)
+            if len(sql) > _MOST_TEXT:
+                raise NotPushableError("a long expression")
+            return Term(sql, "int", digits=min(digits, term.digits or digits))
         if term.kind == "uint" and kind in ("int", "uint"):
             return self._without_sign(term, to)
         if term.kind in ("int", "decimal") and kind == "decimal":
@@ -309,6 +323,17 @@ class SqlWriter:
             is_text=found.is_text,
             is_prefiltered=is_prefiltered,
         )
+
+    def _same_bytes(self, value: Term, options: Sequence[Term]) -> Term | None:
+        """Return whether a text is one of others, byte by byte; None if it cannot be said."""
+        template = self._dialect.bytes
+        if value.kind != "text" or not template:
+            return None
+        texts = ", ".join(each.sql for each in options)
+        content = ", ".join(template.format(each.sql) for each in options)
+        # The first test can use an index.
+        sql = f"({value.sql} IN ({texts}) AND {template.format(value.sql)} IN ({content}))"
+        return Term(sql, "bool")
 
     def _compare_exactly(self, term: Term) -> None:
         if term.is_prefiltered:

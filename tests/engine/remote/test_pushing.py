@@ -44,6 +44,11 @@ def sent() -> Iterator[list[str]]:
 
 
 PUSHED = [
+    (
+        "SELECT id + 3 AS a FROM t WHERE id - 9223372036854775807 < -9223372036854775800",
+        'SELECT (("id" + (3)::int8))::int8 FROM "public"."t" '
+        'WHERE (("id" - (9223372036854775807)::int8) < (-9223372036854775800)::int8)',
+    ),
     ("SELECT * FROM t", WHOLE),
     ("SELECT s FROM t WHERE id = 5", 'SELECT "s" FROM "public"."t" WHERE ("id" = (5)::int8)'),
     (

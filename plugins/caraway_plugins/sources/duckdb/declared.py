@@ -47,7 +47,9 @@ DUCKDB = Connector(
     poll_s=1.0,
 )
 DUCKDB_READER = DatabaseReader(
-    "caraway_plugins.sources.duckdb.reader:DuckdbReader", dialect=DIALECT, is_writable=True
+    "caraway_plugins.sources.duckdb.reader:DuckdbReader",
+    dialect=DIALECT,
+    is_writable=True,
 )
 DUCKDB_CATALOG = CatalogConnector(
     "caraway_plugins.sources.duckdb.tables:DuckdbCatalog",

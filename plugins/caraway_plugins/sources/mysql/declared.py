@@ -16,8 +16,8 @@ DIALECT = Dialect(
     prefiltered=frozenset({"text", "date", "timestamp"}),
     exact=frozenset(
         {
-            "cast int", "group", "sort", "limit", "offset", "count", "count distinct", "extreme",
-            "sum int", "sum uint", "sum decimal",
+            "add int", "subtract int", "multiply int", "cast int", "group", "sort", "limit",
+            "offset", "count", "count distinct", "extreme", "sum int", "sum uint", "sum decimal",
         }
     ),
     literals={
@@ -42,6 +42,7 @@ DIALECT = Dialect(
         "float": "({} + 0e0)",
     },
     quote="`",
+    bytes="CAST(CONVERT({} USING utf8mb4) AS BINARY)",
     checks_columns=True,
     no_limit="LIMIT 18446744073709551615",
     has_nulls_order=False,

@@ -7,6 +7,9 @@ _NARROWED = "CASE WHEN {{0}} BETWEEN {} AND {} OR {{0}} IS NULL THEN {{0}} ELSE 
 _TOO_LARGE = "abs(-9223372036854775807 - ({0} IS NOT NULL))"
 """SQLite has no cast that fails; the absolute value of the least integer does."""
 
+_IS_WHOLE = "typeof({0}) IN ('integer', 'null')"
+"""A sum or product that overflows is a double."""
+
 
 def _narrowed(bits: int) -> str:
     return _NARROWED.format(-(1 << bits - 1), (1 << bits - 1) - 1, _TOO_LARGE)
@@ -16,8 +19,8 @@ DIALECT = Dialect(
     kinds=frozenset({"bool", "int", "text", "date"}),
     exact=frozenset(
         {
-            "cast int", "group", "sort", "limit", "offset", "filter", "count", "count distinct",
-            "extreme", "sum int",
+            "add int", "subtract int", "multiply int", "cast int", "group", "sort", "limit",
+            "offset", "filter", "count", "count distinct", "extreme", "sum int",
         }
     ),
     literals={
@@ -36,11 +39,11 @@ DIALECT = Dialect(
         "high": "({} >> 32)",
         "text": "{}",
     },
+    checked=f"CASE WHEN {_IS_WHOLE} THEN {{0}} ELSE {_TOO_LARGE} END",
     checks_columns=True,
     no_limit="LIMIT -1",
 )  # fmt: skip
-"""Without arithmetic, which is inexact where it overflows, and without doubles, of whose literals
-SQLite keeps 15 digits."""
+"""Without doubles, of whose literals SQLite keeps 15 digits."""
 
 SQLITE = Connector(
     "caraway_plugins.sources.sqlite.source:SqliteSource",

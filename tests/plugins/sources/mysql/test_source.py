@@ -131,7 +131,8 @@ async def test_no_collation_and_no_blank_decides_what_is_equal(server: Mariadb) 
         assert await rows(over, "SELECT count(DISTINCT s) AS n FROM t") == [{"n": 5}]
         assert await rows(over, "SELECT max(s) AS m FROM t") == [{"m": "ä"}]
         assert await rows(over, "SELECT count(*) AS n FROM t WHERE s > 'a'") == [{"n": 3}]
-    assert "WHERE (`s` = 'a')" in sent[0]
+    # An index finds what is equal to the database, and its bytes say what is equal to the engine.
+    assert sent[0].startswith("SELECT count(*)") and "WHERE (`s` IN ('a') AND CAST(" in sent[0]
     assert not any("max(" in each or "DISTINCT" in each or "`s` >" in each for each in sent)
 
 
