@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Sequence
 from decimal import MAX_PREC, Context, Decimal
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 from substrait.algebra_pb2 import AggregateFunction, Expression
@@ -38,6 +37,8 @@ def scalar(
         case "literal":
             return writer.literal(value_of(expression.literal))
         case "cast":
+            if expression.cast.failure_behavior == Expression.Cast.FAILURE_BEHAVIOR_RETURN_NULL:
+                raise NotPushableError("a cast that fails with NULL")
             inner = scalar(expression.cast.input, columns, functions, writer)
             return writer.cast(inner, _arrow(expression.cast.type))
         case "singular_or_list":
@@ -111,7 +112,8 @@ def value_of(literal: Expression.Literal) -> object:
                 # Python's own context would round to 28 digits.
                 return Decimal(number).scaleb(-literal.decimal.scale, Context(prec=MAX_PREC))
             case "precision_timestamp" | "precision_timestamp_tz":
-                return _moment(getattr(literal, kind), has_zone=kind.endswith("tz"))
+                found = getattr(literal, kind)
+                return moment(found.value, found.precision, has_zone=kind.endswith("tz"))
     except OverflowError as exc:
         raise NotPushableError(str(kind)) from exc
     raise NotPushableError(str(kind))
@@ -124,13 +126,18 @@ def _without_sign(literal: Expression.Literal) -> int:
     return int(getattr(literal, kind)) % (1 << _BITS[kind])
 
 
-def _moment(found: Any, *, has_zone: bool) -> datetime.datetime:
-    finer = 10 ** max(0, found.precision - _MICROSECONDS)
-    if found.value % finer:
+def moment(value: int, precision: int, *, has_zone: bool) -> datetime.datetime:
+    """Return a number of parts of a second since 1970, of which Python has microseconds.
+
+    Raises:
+        NotPushableError: it has nanoseconds.
+    """
+    finer = 10 ** max(0, precision - _MICROSECONDS)
+    if value % finer:
         raise NotPushableError("nanoseconds")
-    micros = found.value // finer * 10 ** max(0, _MICROSECONDS - found.precision)
-    moment = _EPOCH + datetime.timedelta(microseconds=micros)
-    return moment.replace(tzinfo=datetime.UTC) if has_zone else moment
+    micros = value // finer * 10 ** max(0, _MICROSECONDS - precision)
+    made = _EPOCH + datetime.timedelta(microseconds=micros)
+    return made.replace(tzinfo=datetime.UTC) if has_zone else made
 
 
 def _guarded(

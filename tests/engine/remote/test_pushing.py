@@ -110,6 +110,9 @@ async def test_the_columns_of_a_sorted_answer_have_names_of_their_own(
 
 
 LEFT = [
+    "SELECT try_cast(id * 1000000000 AS INT) AS a FROM t",
+    "SELECT try_cast(id + 2147483600 AS INT) AS a FROM t",
+    "SELECT count(*) FROM t WHERE try_cast(id + 2147483600 AS INT) IS NULL",
     "SELECT g, r FROM (SELECT g, id, rank() OVER (ORDER BY id) AS r FROM t) x WHERE id > 90",
     "SELECT g, c FROM (SELECT g, id, count(*) OVER (PARTITION BY g) AS c FROM t) x WHERE id = 8",
     "SELECT max(f) FROM t",
