@@ -1,29 +1,33 @@
-"""Requirements for every database that rows are inserted into; one joins with a class in KINDS."""
+"""Requirements for every database that rows are inserted into."""
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 import pytest
 
 from caraway_core.errors import InvalidQueryError, QueryError
-from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import DatabaseReader
-from caraway_core.protocols.sources import SourceRequest
 from caraway_core.statements import Statement
-from caraway_core.tables import MemoryTable, RemoteTable
+from caraway_core.tables import MemoryTable
 from caraway_engine.sessions.sessions import Session
-from tests.kit import duckdb_files, mariadb, remote, sqlite_files
-from tests.kit.engine import rows, session
-from tests.kit.mariadb import Mariadb
-from tests.kit.postgres import Server
+from tests.conformance.written_databases import (
+    KINDS,
+    TABLE,
+    Kind,
+    connector,
+    create,
+    kind,
+    mariadb_server,
+    of,
+    write,
+)
+from tests.kit.engine import rows
+
+__all__ = ["connector", "kind", "mariadb_server"]
 
 TEXTS = (
     "", " ", "a", "it's", '"', "\\", "\\N", "\\.", "a\n\\.\nb", "a\tb\r\n", "%s", "%(x)s", "NULL",
@@ -46,107 +50,6 @@ ROWS = pa.table({
                   pa.timestamp("us", "UTC")),
 })  # fmt: skip
 ODD = "Select ${x}; --'"
-TABLE = TableName("t")
-
-
-class Kind(Protocol):
-    """Makes tables in a database."""
-
-    def run(self, *statements: str) -> None: ...
-
-    def load(self, name: str, rows: pa.Table) -> None: ...
-
-    def request(self, name: str) -> SourceRequest: ...
-
-    def quoted(self, name: str) -> str: ...
-
-
-class InPostgres:
-    def __init__(self, _folder: Path, request: pytest.FixtureRequest) -> None:
-        self._server: Server = request.getfixturevalue("postgres")
-        self.quoted = remote.quoted
-
-    def run(self, *statements: str) -> None:
-        self._server.execute(*statements)
-
-    def load(self, name: str, rows: pa.Table) -> None:
-        self.run(f"DROP TABLE IF EXISTS {self.quoted(name)} CASCADE")
-        remote.load(self._server, name, rows)
-
-    def request(self, name: str) -> SourceRequest:
-        return remote.request(self._server, name, pg_pass="hunter2")
-
-
-class InMysql:
-    def __init__(self, _folder: Path, request: pytest.FixtureRequest) -> None:
-        self._server: Mariadb = request.getfixturevalue("mariadb_server")
-        self.quoted = mariadb.quoted
-
-    def run(self, *statements: str) -> None:
-        self._server.execute(*statements)
-
-    def load(self, name: str, rows: pa.Table) -> None:
-        self.run(f"DROP TABLE IF EXISTS {self.quoted(name)}")
-        listed = ((each.name, mariadb.column_type(each.type)) for each in rows.schema)
-        columns = ", ".join(f"{self.quoted(each)} {type_}" for each, type_ in listed)
-        self.run(f"CREATE TABLE {self.quoted(name)} ({columns}) CHARSET=utf8mb4")
-
-    def request(self, name: str) -> SourceRequest:
-        return mariadb.request(self._server, f'"{name}"')
-
-
-class InSqlite:
-    def __init__(self, folder: Path, _request: pytest.FixtureRequest) -> None:
-        self._file = folder / "i.db"
-        self.quoted = sqlite_files.quoted
-
-    def run(self, *statements: str) -> None:
-        sqlite_files.run(self._file, *statements)
-
-    def load(self, name: str, rows: pa.Table) -> None:
-        sqlite_files.load(self._file, name, rows)
-
-    def request(self, name: str) -> SourceRequest:
-        return sqlite_files.request(self._file, f'"{name}"')
-
-
-class InDuckdb:
-    def __init__(self, folder: Path, _request: pytest.FixtureRequest) -> None:
-        self._file = folder / "i.duckdb"
-        self.quoted = duckdb_files.quoted
-
-    def run(self, *statements: str) -> None:
-        duckdb_files.run(self._file, *statements)
-
-    def load(self, name: str, rows: pa.Table) -> None:
-        duckdb_files.load(self._file, name, rows)
-
-    def request(self, name: str) -> SourceRequest:
-        return duckdb_files.request(self._file, f'"{name}"')
-
-
-KINDS: Mapping[str, Callable[[Path, pytest.FixtureRequest], Kind]] = {
-    "duckdb": InDuckdb,
-    "mysql": InMysql,
-    "postgres": InPostgres,
-    "sqlite": InSqlite,
-}
-
-
-@pytest.fixture(scope="module")
-def mariadb_server() -> Iterator[Mariadb]:
-    with mariadb.serving() as server:
-        yield server
-
-
-@pytest.fixture(params=sorted(KINDS))
-def connector(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def kind(connector: str, tmp_path: Path, request: pytest.FixtureRequest) -> Kind:
-    return KINDS[connector](tmp_path, request)
 
 
 @pytest.fixture
@@ -155,23 +58,6 @@ def over(kind: Kind) -> Session:
     create(kind, "t", "id BIGINT PRIMARY KEY, n INTEGER NOT NULL DEFAULT 7, v VARCHAR(5)")
     kind.run("INSERT INTO t (id) VALUES (1)")
     return of(kind, "t")
-
-
-def create(kind: Kind, name: str, columns: str) -> None:
-    kind.run(f"DROP TABLE IF EXISTS {kind.quoted(name)}")
-    kind.run(f"CREATE TABLE {kind.quoted(name)} ({columns})")
-
-
-def of(kind: Kind, name: str, **tables: MemoryTable) -> Session:
-    request = replace(kind.request(name), access="read_write")
-    spec = registry.SOURCES.load(request.connector)().resolve(request)
-    assert isinstance(spec, RemoteTable)
-    return session({"t": spec, **tables})
-
-
-async def write(over: Session, sql: str, **options: Any) -> int:
-    (found,) = await rows(over, sql, writable=frozenset({TABLE}), **options)
-    return int(found["count"])
 
 
 async def refused(over: Session, sql: str) -> QueryError:
@@ -232,8 +118,6 @@ REFUSED = [
     "INSERT INTO t (id, n) SELECT value, CAST(value * 99999 AS INT) FROM generate_series(2, 30000)",
     "INSERT INTO t (id) VALUES (2), (3), (2)",
     "INSERT INTO t (id, n) VALUES (2, NULL)",
-    "UPDATE t SET n = 1",
-    "DELETE FROM t",
 ]  # fmt: skip
 
 

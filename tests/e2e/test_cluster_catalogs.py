@@ -135,3 +135,15 @@ def test_rows_are_inserted_by_one_executor(running: Running) -> None:
     )
     assert answer.status == 400 and "no row was inserted" in answer.error
     assert running.rows("SELECT count(*) AS n FROM kept") == [{"n": COUNT}]
+
+
+def test_rows_are_changed_by_one_executor(running: Running) -> None:
+    running.rows(f"INSERT INTO kept (k) SELECT n FROM {TABLES[1]} WHERE n <= 50")
+    (before,) = running.rows("SELECT count(*) AS n FROM kept WHERE k BETWEEN 1 AND 10")
+    assert isinstance(before["n"], int) and before["n"] >= 10
+    changed = running.rows("UPDATE kept SET k = k - 100000 WHERE k BETWEEN 1 AND 10")
+    assert changed == [{"count": before["n"]}]
+    assert running.rows("DELETE FROM kept WHERE k < 0") == [{"count": before["n"]}]
+    assert running.rows("SELECT count(*) AS n FROM kept WHERE k < 11") == [{"n": 0}]
+    answer = running.served.ask("DELETE FROM kept WHERE sqrt(k) > 2")
+    assert answer.status == 400 and "its database may take its condition" in answer.error

@@ -75,3 +75,5 @@ class DatabaseReader(Declaration):
     dialect: Dialect = ROWS_ALONE
     is_writable: bool = False
     """It is a `RemoteWriter`, so rows can be inserted."""
+    is_changeable: bool = False
+    """It is a `RemoteChanger`, so rows can be updated and deleted."""

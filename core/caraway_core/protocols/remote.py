@@ -2,6 +2,7 @@
 them, and a plug-in sends them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -61,4 +62,57 @@ class RemoteWriter(RemoteReader, Protocol):
 
     def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
         """Return an INSERT of these columns of a table; others get their defaults. Never blocks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A column that an UPDATE sets, to a value or to SQL over the row as it was before.
+
+    `reads` are the columns that the SQL reads. A value has the type of the column.
+    """
+
+    column: str
+    value: pa.Scalar | None = None
+    sql: str = ""
+    reads: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """An UPDATE of the rows that meet a condition, or a DELETE of them if nothing is assigned.
+
+    The condition is SQL over the columns of the table; an empty one is met by all rows.
+    """
+
+    condition: str
+    assigned: tuple[Assignment, ...] = ()
+
+
+class RemoteChange(Protocol):
+    """An UPDATE or DELETE of all of its rows, or none. Its methods block."""
+
+    def run(self) -> int:
+        """Change the rows in one transaction, and return how many met the condition.
+
+        Raises:
+            QueryError: the database refuses a row, cannot be reached or fails. The message says
+                whether rows may be changed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop the statement if it runs; any thread may call it."""
+        ...
+
+
+class RemoteChanger(RemoteWriter, Protocol):
+    """A writer that also updates and deletes rows. Its declaration says so."""
+
+    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
+        """Return an UPDATE or DELETE; it starts when it is run. Never blocks.
+
+        Raises:
+            InvalidQueryError: the database would set other values.
+        """
         ...

@@ -329,7 +329,10 @@ class RemoteTable(TableSpec):
 
     @property
     def why_unchangeable(self) -> str:
-        return "its rows are in a database; change them there"
+        from caraway_core.loading import registry  # Here: it imports what plug-ins declare.
+
+        is_changeable = registry.database_reader(self.reader).is_changeable
+        return "" if is_changeable else "its rows are in a database; change them there"
 
     @property
     def title(self) -> str:

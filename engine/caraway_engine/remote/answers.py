@@ -10,8 +10,7 @@ import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
 from caraway_core.loading import registry
-from caraway_core.loading.declarations import DatabaseReader
-from caraway_core.protocols.remote import RemoteReader, RemoteRows, RemoteWriter
+from caraway_core.protocols.remote import RemoteChanger, RemoteReader, RemoteRows, RemoteWriter
 from caraway_core.work import SourceQuery
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
@@ -35,9 +34,14 @@ def reader(name: str) -> RemoteReader:
 
 def writer(name: str) -> RemoteWriter | None:
     """Return the reader of a kind of table, if it also inserts rows."""
-    declared = registry.REMOTE_READERS.declared(name)
-    is_writable = isinstance(declared, DatabaseReader) and declared.is_writable
+    is_writable = registry.database_reader(name).is_writable
     return cast("RemoteWriter", reader(name)) if is_writable else None
+
+
+def changer(name: str) -> RemoteChanger | None:
+    """Return the reader of a kind of table, if it also updates and deletes rows."""
+    is_changeable = registry.database_reader(name).is_changeable
+    return cast("RemoteChanger", reader(name)) if is_changeable else None
 
 
 def use(name: str, reader: RemoteReader) -> None:

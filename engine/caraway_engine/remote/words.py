@@ -28,9 +28,9 @@ types = pa.types
 _COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
 _SAFE_DIGITS = 18
-"""Integers with at most so many digits have 64 bits."""
+"""Integers with this number of digits have 64 bits."""
 _MOST_TEXT = 4_000
-"""The most characters of arithmetic: some casts repeat what they cast."""
+"""The most characters of arithmetic: some casts repeat their operand."""
 _AVERAGE_SCALE = 4
 _HALF = 32
 _PLAIN_PATTERN = re.compile(r"[^\\]*")

@@ -1,9 +1,9 @@
-"""INSERT into tables of databases: the engine computes the rows, and a plug-in inserts them."""
+"""Writes to tables of databases. The engine computes the rows of an INSERT; a plug-in writes."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,23 +22,37 @@ def target(table: TableSpec | None) -> RemoteTable | None:
     return table if isinstance(table, RemoteTable) else None
 
 
-class InsertStream(OwnStream):
-    """The result of an INSERT: the number of its rows, once the database has committed them."""
+class Writing(Protocol):
+    """A write under way. Its methods block; any thread may call `close`."""
 
-    def __init__(
-        self, table: RemoteTable, columns: pa.Schema, start: Callable[[], Any], schema: pa.Schema
-    ) -> None:
-        """`start` returns the rows as a stream of the engine.
+    def run(self) -> int:
+        """Write the rows, and return their number."""
+        ...
 
-        Raises:
-            InvalidQueryError: no rows can be inserted into tables of this kind.
-        """
-        writer = answers.writer(table.reader)
-        if writer is None:
-            raise InvalidQueryError(
-                f"INSERT is not supported: rows of {table.title} cannot be written here"
-            )
-        self._writing = _Writing(writer.insert(table, columns), start, columns)
+    def close(self) -> None:
+        """Stop it."""
+        ...
+
+
+def inserting(table: RemoteTable, columns: pa.Schema, start: Callable[[], Any]) -> Writing:
+    """Return an INSERT of rows, which `start` returns as a stream of the engine.
+
+    Raises:
+        InvalidQueryError: no rows can be inserted into tables of this kind.
+    """
+    writer = answers.writer(table.reader)
+    if writer is None:
+        raise InvalidQueryError(
+            f"INSERT is not supported: rows of {table.title} cannot be written here"
+        )
+    return _Inserting(writer.insert(table, columns), start, columns)
+
+
+class WriteStream(OwnStream):
+    """The result of a write: the number of its rows, once the database has committed them."""
+
+    def __init__(self, writing: Writing, schema: pa.Schema) -> None:
+        self._writing = writing
         self._schema = schema
         self._is_begun = False
         streams.closer.start()
@@ -57,8 +71,8 @@ class InsertStream(OwnStream):
         streams.closer.give(self._writing)
 
 
-class _Writing:
-    """An INSERT under way. Its methods block; any thread may call `close`."""
+class _Inserting:
+    """An INSERT under way."""
 
     def __init__(self, insert: RemoteInsert, start: Callable[[], Any], columns: pa.Schema) -> None:
         self._insert = insert

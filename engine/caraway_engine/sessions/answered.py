@@ -49,12 +49,30 @@ class AnsweredPlans:
         """
         from caraway_engine.remote import writing
 
-        (made,) = plan.dataframe.logical_plan()._raw_plan.inputs()
-        rows = writes.named(self._registered.contexts.main, made)
+        (found,) = plan.dataframe.logical_plan()._raw_plan.inputs()
+        rows = writes.named(self._registered.contexts.main, found)
         columns = pa.schema([table.schema.field(name) for name in rows.schema().names])
         run = partial(natively.run, rows, self._registered.scratch)
-        stream = partial(writing.InsertStream, table, columns, run, schema)
-        return Startable(plan, schema, stream, is_waiting=True)
+        made = writing.inserting(table, columns, run)
+        return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+
+    def changing(self, plan: StatementPlan, schema: pa.Schema, table: RemoteTable) -> Startable:
+        """Return a startable that updates or deletes rows of a table of a database.
+
+        Raises:
+            InvalidQueryError: the database may change other rows.
+        """
+        from caraway_engine.remote import changing, writing
+
+        (rows,) = plan.dataframe.logical_plan()._raw_plan.inputs()
+        context, write = self._registered.contexts.main, plan.facts.write
+        assert write is not None
+        planner = self._registered.contexts.changing  # It leaves expressions as they are.
+        change = changing.planned(planner, write.name, rows, table)
+        if change is None:
+            return Startable(plan, schema, writes.nothing(context).execute_stream)
+        made = changing.changing(table, change)
+        return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
 
     def explained(self, made: Startable, behind: StatementPlan) -> Startable:
         """Have an EXPLAIN show the statements for databases of the plan behind it.

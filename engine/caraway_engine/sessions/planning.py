@@ -69,7 +69,9 @@ class StatementPlanner:
         self._versions.fill(plan.stored, plan.views)
         try:
             schema = self._schema(plan)
-            if table := self._registered.inserted(plan.facts):
+            if table := self._registered.written(plan.facts):
+                if plan.facts.changes_rows:
+                    return self._answered.changing(plan, schema, table)
                 return self._answered.inserting(plan, schema, table)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
@@ -251,7 +253,8 @@ class StatementPlanner:
         statements.check(writes.retargeted(facts, statement.targets), statement.writable)
         writes.check(facts, self._registered.snapshot.tables, statement.targets)
         facts = writes.retargeted(facts, statement.targets)
-        if facts.changes_rows and self._changes_nothing(dataframe):
+        is_here = self._registered.written(facts) is None
+        if facts.changes_rows and is_here and self._changes_nothing(dataframe):
             dataframe, joined = writes.nothing(self._contexts.main), None
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
             raise SourceNotReadError("the statement reads no dataset that its source may answer")

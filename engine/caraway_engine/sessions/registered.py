@@ -188,8 +188,8 @@ class Registered:
         tables = self.snapshot.tables
         return any(is_external(tables.get(name)) for name in self._reads(facts))
 
-    def inserted(self, facts: PlanFacts) -> RemoteTable | None:
-        """Return the table of a database that a plan inserts rows into, if it does."""
+    def written(self, facts: PlanFacts) -> RemoteTable | None:
+        """Return the table of a database that a plan writes to, if it does."""
         if facts.write is None or facts.operation is not Operation.WRITE:
             return None
         # Here: pyarrow's datasets are slow to import, and few statements need them.

@@ -128,11 +128,12 @@ def check(
         raise InvalidQueryError(
             f"{write.name} of dataset '{write.table}' is not supported: {spec.why_unchangeable}"
         )
-    # The engine would apply the conditions of the subquery to the table.
+    # The engine would apply the conditions of the subquery to the table, and databases do not run
+    # subqueries of the engine.
     if facts.has_subquery:
         raise InvalidQueryError(
-            f"{write.name} of dataset '{write.table}' cannot have a subquery: its rows are in "
-            "memory only; run the subquery first and use its values"
+            f"{write.name} of dataset '{write.table}' cannot have a subquery; run the subquery "
+            "first and use its values"
         )
 
 

@@ -2,10 +2,13 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
+import pyarrow as pa
+
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.protocols.remote import TableChange
 from caraway_core.tables import RemoteTable
 
 
@@ -23,8 +26,8 @@ class DatabaseWrite(ABC):
     """What the driver raises where a statement fails."""
     stop_again_s: ClassVar[float] = 0.2
     """Stopping is repeated, because the statement may start after the first one."""
-    verb: ClassVar[str] = "INSERT into"
-    done: ClassVar[str] = "inserted"
+    verb = "INSERT into"
+    done = "inserted"
 
     def __init__(self, table: RemoteTable) -> None:
         """Take the table that is written."""
@@ -49,10 +52,12 @@ class DatabaseWrite(ABC):
         is_ending = False
         with self._running:
             try:
+                if self._is_closed:
+                    raise self._stopped()
                 self._begin()
                 count = work()
                 if self._is_closed:
-                    raise ExecutionError(f"the statement was stopped; no row was {self.done}")
+                    raise self._stopped()
                 is_ending = True
                 self._commit()
                 return count
@@ -97,6 +102,9 @@ class DatabaseWrite(ABC):
         """End the transaction after an error; return whether rows stay, since it was none."""
         return False
 
+    def _stopped(self) -> QueryError:
+        return ExecutionError(f"the statement was stopped; no row was {self.done}")
+
     def _failed(self, exc: Exception, *, is_ending: bool) -> QueryError:
         if is_ending and self._is_lost(exc):
             return ExecutionError(
@@ -117,3 +125,40 @@ class DatabaseWrite(ABC):
     @property
     def _kept(self) -> str:
         return f"rows that were {self.done} stay so: the table has no transactions"
+
+
+class DatabaseChange(DatabaseWrite):
+    """An UPDATE or DELETE that a database runs."""
+
+    def __init__(self, table: RemoteTable, change: TableChange) -> None:
+        """Take the change.
+
+        Raises:
+            InvalidQueryError: a value is one that the table cannot keep.
+        """
+        super().__init__(table)
+        self._change = change
+        self.verb = "UPDATE of" if change.assigned else "DELETE from"
+        self.done = "changed" if change.assigned else "deleted"
+
+    def run(self) -> int:
+        """See `RemoteChange.run`."""
+        return self._committed(self._changed)
+
+    @abstractmethod
+    def _changed(self) -> int:
+        """Run the statement, and return how many rows met its condition."""
+
+    def _sql(self, relation: str, assigned: Iterable[str]) -> str:
+        """Return the statement, with a new value for each column."""
+        condition = f" WHERE {self._change.condition}" if self._change.condition else ""
+        if not self._change.assigned:
+            return f"DELETE FROM {relation}{condition}"
+        return f"UPDATE {relation} SET {', '.join(assigned)}{condition}"
+
+    def _values(self) -> pa.RecordBatch:
+        """Return the constants that columns are set to, as a row."""
+        found = {each.column: each.value for each in self._change.assigned if not each.sql}
+        return pa.RecordBatch.from_arrays(
+            [pa.repeat(value, 1) for value in found.values()], names=list(found)
+        )

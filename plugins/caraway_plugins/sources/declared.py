@@ -82,4 +82,5 @@ POSTGRES_READER = DatabaseReader(
     "caraway_plugins.sources.postgres.reader:PostgresReader",
     dialect=postgres.POSTGRES,
     is_writable=True,
+    is_changeable=True,
 )

@@ -50,6 +50,7 @@ DUCKDB_READER = DatabaseReader(
     "caraway_plugins.sources.duckdb.reader:DuckdbReader",
     dialect=DIALECT,
     is_writable=True,
+    is_changeable=True,
 )
 DUCKDB_CATALOG = CatalogConnector(
     "caraway_plugins.sources.duckdb.tables:DuckdbCatalog",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteInsert
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import DatabaseRows
@@ -45,6 +45,12 @@ class DuckdbReader:
         from caraway_plugins.sources.duckdb import writer
 
         return writer.DuckdbInsert(table, columns)
+
+    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
+        """Return an UPDATE or DELETE; it starts when it is run."""
+        from caraway_plugins.sources.duckdb import writer
+
+        return writer.DuckdbChange(table, change)
 
 
 class DuckdbRows(DatabaseRows):

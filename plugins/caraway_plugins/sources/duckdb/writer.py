@@ -1,4 +1,4 @@
-"""Inserts rows into DuckDB files, in one transaction."""
+"""Writes to tables of DuckDB files, each statement in one transaction."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,11 +7,11 @@ import duckdb
 import pyarrow as pa
 
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
 from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb.attached import AttachedFile
 
-_ROWS = "rows of an insert"
+_ROWS = "rows of a statement"
 
 
 class DuckdbWrite(DatabaseWrite):
@@ -79,6 +79,23 @@ class DuckdbInsert(DuckdbWrite):
                 self._connection.unregister(_ROWS)
             count += batch.num_rows
         return count
+
+
+class DuckdbChange(DuckdbWrite, DatabaseChange):
+    """An UPDATE or DELETE, whose constants DuckDB reads as a table of one row."""
+
+    def _changed(self) -> int:
+        row = self._values()
+        if row.num_columns:
+            self._connection.register(_ROWS, pa.Table.from_batches([row]))
+        assigned = []
+        for each in self._change.assigned:
+            column = _quoted(each.column)
+            value = each.sql or f"(SELECT {column} FROM {_quoted(_ROWS)})"
+            assigned.append(f"{column} = {value}")
+        relation = ".".join(map(_quoted, self._table.relation))
+        found = self._connection.execute(self._sql(relation, assigned)).fetchone()
+        return int(found[0])
 
 
 def _quoted(name: str) -> str:

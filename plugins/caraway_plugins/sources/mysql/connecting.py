@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection, MySQLResult
-from pymysql.constants import COMMAND
+from pymysql.constants import CLIENT, COMMAND
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
@@ -126,6 +126,7 @@ def _connected(login: Mapping[str, str], how: Mapping[str, Any]) -> Connection:
         charset="utf8mb4",
         connect_timeout=CONNECT_S,
         autocommit=True,
+        client_flag=CLIENT.FOUND_ROWS,  # An UPDATE counts rows that have their new values already.
     )
 
 

@@ -56,6 +56,9 @@ _LOGIN = frozenset(
 )
 MYSQL = Connector("caraway_plugins.sources.mysql.source:MysqlSource", _LOGIN)
 MYSQL_READER = DatabaseReader(
-    "caraway_plugins.sources.mysql.reader:MysqlReader", dialect=DIALECT, is_writable=True
+    "caraway_plugins.sources.mysql.reader:MysqlReader",
+    dialect=DIALECT,
+    is_writable=True,
+    is_changeable=True,
 )
 MYSQL_CATALOG = CatalogConnector("caraway_plugins.sources.mysql.tables:MysqlCatalog", _LOGIN)

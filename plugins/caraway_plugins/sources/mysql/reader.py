@@ -9,7 +9,7 @@ import pyarrow as pa
 import pymysql
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteInsert
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import DatabaseRows
@@ -34,6 +34,12 @@ class MysqlReader:
         from caraway_plugins.sources.mysql import writer
 
         return writer.MysqlInsert(table, columns)
+
+    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
+        """Return an UPDATE or DELETE; it starts when it is run."""
+        from caraway_plugins.sources.mysql import writer
+
+        return writer.MysqlChange(table, change)
 
 
 class MysqlRows(DatabaseRows):

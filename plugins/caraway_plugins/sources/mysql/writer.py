@@ -1,6 +1,6 @@
-"""Inserts rows into MySQL and MariaDB, in one transaction."""
+"""Writes to tables of MySQL and MariaDB, each statement in one transaction."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pymysql
 
+from caraway_core.protocols.remote import Assignment, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
 from caraway_plugins.sources.mysql import connecting
 
 _MOST_BYTES = 512 * 1024
@@ -20,7 +21,7 @@ _SESSION = (
     "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
 )
 """A value that does not fit is an error, and a backslash in a text is none but itself."""
-_OF_VALUES = frozenset({1048, 1062, 1264, 1292, 1364, 1366, 1406, 1452, 1526, 3819, 4025})
+_OF_VALUES = frozenset({1048, 1062, 1264, 1292, 1364, 1366, 1406, 1452, 1526, 1690, 3819, 4025})
 _OF_RIGHTS = frozenset({1044, 1045, 1142, 1143, 1227, 1288, 1290, 1471, 1698, 1792, 1836})
 _CHANGED = frozenset({1049, 1054, 1146})
 _KEEPS_ROWS = 1196
@@ -90,10 +91,56 @@ class MysqlInsert(MysqlWrite):
     def _sent(self, batch: pa.RecordBatch) -> int:
         written_texts.check_numbers(batch, self._refused, has_infinity=False)
         names = ", ".join(map(_quoted, batch.schema.names))
-        begin = f"INSERT INTO {'.'.join(map(_quoted, self._table.relation))} ({names}) VALUES "
+        begin = f"INSERT INTO {_relation(self._table)} ({names}) VALUES "
         for part in _parts(_values(batch)):
             connecting.run(self._connection, begin + ",".join(part))
         return int(batch.num_rows)
+
+
+class MysqlChange(MysqlWrite, DatabaseChange):
+    """An UPDATE or DELETE. MySQL sets one column after the other, and reads those that are set."""
+
+    def __init__(self, table: RemoteTable, change: TableChange) -> None:
+        super().__init__(table, change)
+        self._ordered = _in_order(change.assigned)
+        if len(self._ordered) < len(change.assigned):
+            raise self._refused(
+                "MySQL sets columns one after the other, so columns that are set to each other "
+                "would not be exchanged; use several statements"
+            )
+
+    def _changed(self) -> int:
+        row = self._values()
+        written_texts.check(row.schema, self._refused)
+        written_texts.check_numbers(row, self._refused, has_infinity=False)
+        values = {
+            field.name: _literals(array)[0].as_py() or "NULL"
+            for array, field in zip(row.columns, row.schema, strict=True)
+        }
+        assigned = (f"{_quoted(each.column)} = {each.sql or values[each.column]}"
+                    for each in self._ordered)  # fmt: skip
+        with self._connection.cursor() as cursor:
+            return int(cursor.execute(self._sql(_relation(self._table), assigned)))
+
+
+def _in_order(assigned: Sequence[Assignment]) -> list[Assignment]:
+    """Return assignments so that each reads columns before they are set; not those in a circle."""
+    left, ordered = list(assigned), list[Assignment]()
+    while left:
+        free = next((each for each in left if not _is_read(each, left)), None)
+        if free is None:
+            return ordered
+        left.remove(free)
+        ordered.append(free)
+    return ordered
+
+
+def _is_read(each: Assignment, others: Sequence[Assignment]) -> bool:
+    return any(each.column in other.reads for other in others if other is not each)
+
+
+def _relation(table: RemoteTable) -> str:
+    return ".".join(map(_quoted, table.relation))
 
 
 def _code(exc: Exception) -> Any:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteInsert
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import PooledRows
@@ -64,6 +64,12 @@ class PostgresReader:
         from caraway_plugins.sources.postgres import writer
 
         return writer.PostgresInsert(table, columns)
+
+    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
+        """Return an UPDATE or DELETE; it starts when it is run."""
+        from caraway_plugins.sources.postgres import writer
+
+        return writer.PostgresChange(table, change)
 
     def _connected(self, table: RemoteTable) -> Any:
         now_s = self._clock()

@@ -1,4 +1,4 @@
-"""Inserts rows into PostgreSQL, by COPY in one transaction."""
+"""Writes to tables of PostgreSQL: an INSERT by COPY, an UPDATE and a DELETE as they are."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
 from caraway_plugins.sources.postgres.databases import conninfo
 
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
@@ -78,6 +78,25 @@ class PostgresInsert(PostgresWrite):
             raise
 
 
+class PostgresChange(PostgresWrite, DatabaseChange):
+    """An UPDATE or DELETE whose constants are texts of no type, which the columns take."""
+
+    def _changed(self) -> int:
+        row = self._values()
+        written_texts.check(row.schema, self._refused)
+        values = {
+            field.name: _literal(written_texts.of(array, _hex, "+00")[0].as_py())
+            for array, field in zip(row.columns, row.schema, strict=True)
+        }
+        assigned = (
+            f"{_quoted(each.column)} = {each.sql or values[each.column]}"
+            for each in self._change.assigned
+        )
+        with self._connection.cursor() as cursor:
+            cursor.execute(self._sql(".".join(map(_quoted, self._table.relation)), assigned))
+            return int(cursor.rowcount)
+
+
 class _Lines:
     """Rows as the text format of COPY, which psycopg2 reads as a file."""
 
@@ -115,6 +134,14 @@ def _texts(array: pa.Array) -> pa.Array:
         for plain, escaped in _ESCAPES:
             texts = pc.replace_substring(texts, plain, escaped)
     return texts
+
+
+def _hex(value: bytes) -> str:
+    return f"\\x{value.hex()}"
+
+
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
 
 
 def _statement(table: RemoteTable, columns: pa.Schema) -> str:

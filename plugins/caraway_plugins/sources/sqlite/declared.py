@@ -52,7 +52,10 @@ SQLITE = Connector(
     poll_s=1.0,
 )
 SQLITE_READER = DatabaseReader(
-    "caraway_plugins.sources.sqlite.reader:SqliteReader", dialect=DIALECT, is_writable=True
+    "caraway_plugins.sources.sqlite.reader:SqliteReader",
+    dialect=DIALECT,
+    is_writable=True,
+    is_changeable=True,
 )
 SQLITE_CATALOG = CatalogConnector(
     "caraway_plugins.sources.sqlite.tables:SqliteCatalog",

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteInsert
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import DatabaseRows
@@ -31,6 +31,12 @@ class SqliteReader:
         from caraway_plugins.sources.sqlite import writer
 
         return writer.SqliteInsert(table, columns)
+
+    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
+        """Return an UPDATE or DELETE; it starts when it is run."""
+        from caraway_plugins.sources.sqlite import writer
+
+        return writer.SqliteChange(table, change)
 
 
 class SqliteRows(DatabaseRows):

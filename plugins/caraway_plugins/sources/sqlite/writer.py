@@ -1,6 +1,7 @@
-"""Inserts rows into SQLite files, in one transaction."""
+"""Writes to tables of SQLite files, each statement in one transaction."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,7 +9,7 @@ from adbc_driver_manager import dbapi
 
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.database_writes import DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
 from caraway_plugins.sources.sqlite import connecting
 
 _OF_VALUES = {
@@ -18,6 +19,7 @@ _OF_VALUES = {
     "FOREIGN KEY constraint": "a key of another table is missing",
     "cannot store": "a value does not fit its column",
     "datatype mismatch": "a value does not fit its column",
+    "integer overflow": "a number is too large for its type",
 }
 _WHY = {
     "locked": "another process writes to its file; try again",
@@ -30,6 +32,11 @@ _WHY = {
     "cannot modify": "it is a view",
     "full": "the disk is full",
 }
+_SHAPE = "SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'"
+_NAMES = "SELECT name FROM pragma_table_xinfo(?, 'main')"
+_ROWIDS = ("rowid", "oid", "_rowid_")
+"""The names of the number of a row, each of which a column may have."""
+_KEY = '"number of a row in caraway"'
 types = pa.types
 
 
@@ -88,6 +95,67 @@ class SqliteInsert(SqliteWrite):
                     cursor.executemany(sql, _bound(batch))
                 count += batch.num_rows
         return count
+
+
+class SqliteChange(SqliteWrite, DatabaseChange):
+    """An UPDATE or DELETE of the rows that a view shows, whose values have the types of columns.
+
+    The view compares as reads do: its texts have no collation, and a value of another type is an
+    error.
+    """
+
+    def _changed(self) -> int:
+        row = self._values()
+        written_texts.check(row.schema, self._refused)
+        written_texts.check_numbers(row, self._refused, has_infinity=True)
+        with self._connection.cursor() as cursor:
+            place = f"{_quoted('main')}.{self._name}"
+            key = self._key(cursor)
+            self._show(cursor, key)
+            shown = f"SELECT {_KEY} FROM temp.{self._name}"
+            if self._change.condition:
+                shown = f"{shown} WHERE {self._change.condition}"
+            statement = f"DELETE FROM {place}"
+            if self._change.assigned:
+                statement = f"UPDATE {place} SET {', '.join(self._assigned(f'{place}.{key}'))}"
+            statement = f"{statement} WHERE {key} IN ({shown})"
+            if row.num_columns:
+                cursor.executemany(statement, _bound(row))
+            else:
+                cursor.execute(statement)
+            cursor.execute("SELECT changes()")
+            return int(cursor.fetchone()[0])
+
+    @property
+    def _name(self) -> str:
+        return _quoted(self._table.relation[0])
+
+    def _assigned(self, key: str) -> Iterator[str]:
+        """Yield the assignments: constants are bound, and other values are those of the view."""
+        for each in self._change.assigned:
+            value = "?"
+            if each.sql:
+                value = f"(SELECT {each.sql} FROM temp.{self._name} WHERE {_KEY} = {key})"
+            yield f"{_quoted(each.column)} = {value}"
+
+    def _key(self, cursor: Any) -> str:
+        """Return the name of the number that each row has."""
+        cursor.execute(_SHAPE, self._table.relation)
+        shape = cursor.fetchone()
+        cursor.execute(_NAMES, self._table.relation)
+        taken = {str(each).lower() for (each,) in cursor.fetchall()}
+        free = next((each for each in _ROWIDS if each not in taken), None)
+        if shape is not None and tuple(shape) != ("table", 0):
+            free = None
+        if free is None:
+            raise self._refused("a view, or a table whose rows have no number, cannot be changed")
+        return free
+
+    def _show(self, cursor: Any, key: str) -> None:
+        """Make the view of the columns as they are read, with the number of each row."""
+        end = f" FROM main.{self._name}"
+        view = self._table.login["view"].removesuffix(end)
+        cursor.execute(f"{view}, {key} AS {_KEY}{end}")
 
 
 def _bound(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,0 +1,135 @@
+"""Writes to tables of databases at all doors: who may, what is seen then, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.flight.serving import KEYS as FLIGHT_KEYS
+from tests.gateway.flight.serving import serving
+from tests.gateway.flight.sql.driving import drive, fetched
+from tests.kit import duckdb_files, sqlite_files
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import Running, running
+
+MANIFEST = """
+runtime:
+  caching: {{sql_results: {{enabled: true}}}}
+  auth: {{api-key: {{keys: ['writer:rw', 'reader:ro']}}}}
+datasets:
+  - {{from: '{kind}:t', name: t, access: read_write, params: {params}}}
+  - {{from: '{kind}:t', name: closed, params: {params}}}
+  - {{from: '{kind}:t', name: kept, access: read_write, params: {params},
+     acceleration: {{enabled: true}}}}
+"""
+TABLE = "CREATE TABLE t (id INTEGER PRIMARY KEY, v VARCHAR NOT NULL DEFAULT 'new')"
+KINDS = {
+    "duckdb": ("duckdb_open", duckdb_files.run),
+    "sqlite": ("sqlite_file", sqlite_files.run),
+}
+
+
+async def ready(runtime: Running) -> None:
+    async def look() -> bool:
+        listed = (await runtime.api.get("/v1/datasets?status=true")).json()
+        return all(each["status"] == "ready" for each in listed)
+
+    runtime.api.headers.update({"x-api-key": "writer"})
+    await eventually(look, "all datasets are ready")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+async def test_rows_are_inserted_into_a_database(tmp_path: Path, kind: str) -> None:
+    param, run = KINDS[kind]
+    run(tmp_path / "secret.place", TABLE, "INSERT INTO t (id) VALUES (1)")
+    manifest = MANIFEST.format(kind=kind, params=f"{{{param}: secret.place}}")
+    async with running(tmp_path, manifest) as runtime:
+        await ready(runtime)
+        count = "SELECT count(*) AS n FROM t"
+        for _ in range(2):
+            assert (await runtime.sql(count)).json() == [{"n": 1}]
+        made = await runtime.sql("INSERT INTO t (id) SELECT value FROM generate_series(2, 9)")
+        assert (made.status_code, made.json()) == (200, [{"count": 8}]), made.text
+        assert (await runtime.sql(count)).json() == [{"n": 9}]
+        for sql, status, words in (
+            ("INSERT INTO t (id) VALUES (10), (9)", 400, "no row was inserted"),
+            ("INSERT INTO closed (id) VALUES (10)", 403, "read-only"),
+            ("UPDATE t SET v = upper(v)", 400, "its database may take the new value"),
+            ("DELETE FROM t WHERE length(v) > 1", 400, "its database may take its condition"),
+            ("UPDATE closed SET v = 'x'", 403, "read-only"),
+            ("DELETE FROM closed", 403, "read-only"),
+            ("UPDATE t SET id = 1", 400, "no row was changed"),
+        ):
+            answer = await runtime.sql(sql)
+            assert (answer.status_code, words in answer.text) == (status, True), answer.text
+            assert "secret.place" not in answer.text and str(tmp_path) not in answer.text
+        made = await runtime.sql("INSERT INTO kept (id) VALUES (10)")
+        assert (made.status_code, made.json()) == (200, [{"count": 1}]), made.text
+        for table in ("t", "kept"):
+            found = await runtime.sql(f"SELECT id, v FROM {table} WHERE id = 10")
+            assert found.json() == [{"id": 10, "v": "new"}], table
+        runtime.api.headers.update({"x-api-key": "reader"})
+        assert (await runtime.sql("INSERT INTO t (id) VALUES (10)")).status_code == 403
+        assert (await runtime.sql(count)).json() == [{"n": 10}]
+
+
+async def job(runtime: Running, sql: str) -> dict[str, Any]:
+    """Return a job when it has ended."""
+    made = await runtime.api.post("/v1/queries", json={"sql": sql})
+    if made.status_code != 202:
+        return dict(made.json())
+    url = f"/v1/queries/{made.json()['query_id']}?wait=60"
+    while (done := (await runtime.api.get(url)).json())["status"] in ("PENDING", "RUNNING"):
+        pass
+    return dict(done)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+async def test_rows_of_a_database_are_changed(tmp_path: Path, kind: str) -> None:
+    param, run = KINDS[kind]
+    run(tmp_path / "secret.place", TABLE,
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')")  # fmt: skip
+    manifest = MANIFEST.format(kind=kind, params=f"{{{param}: secret.place}}")
+    async with running(tmp_path, manifest) as runtime:
+        await ready(runtime)
+        listed = "SELECT v FROM t ORDER BY id"
+        for _ in range(2):
+            assert [each["v"] for each in (await runtime.sql(listed)).json()] == [*"abcd"]
+        made = await runtime.sql("UPDATE t SET v = 'x' WHERE id IN (1, 2)")
+        assert (made.status_code, made.json()) == (200, [{"count": 2}]), made.text
+        assert [each["v"] for each in (await runtime.sql(listed)).json()] == [*"xxcd"]
+        done = await job(runtime, "DELETE FROM t WHERE v = 'd'")
+        assert done["status"] == "SUCCEEDED", done
+        assert [each["v"] for each in (await runtime.sql(listed)).json()] == [*"xxc"]
+        made = await runtime.sql("UPDATE kept SET v = 'y' WHERE id = 3")
+        assert (made.status_code, made.json()) == (200, [{"count": 1}]), made.text
+        for table in ("t", "kept"):
+            found = await runtime.sql(f"SELECT v FROM {table} WHERE id = 3")
+            assert found.json() == [{"v": "y"}], table
+        made = await runtime.sql("DELETE FROM kept WHERE v = 'y'")
+        assert (made.status_code, made.json()) == (200, [{"count": 1}]), made.text
+        for table in ("t", "kept"):
+            assert len((await runtime.sql(f"SELECT v FROM {table}")).json()) == 2, table
+        runtime.api.headers.update({"x-api-key": "reader"})
+        for sql in ("UPDATE t SET v = 'z'", "DELETE FROM t", "DELETE FROM kept"):
+            assert (await runtime.sql(sql)).status_code == 403
+            refused = await job(runtime, sql)
+            assert refused.get("status") != "SUCCEEDED", refused
+        assert [each["v"] for each in (await runtime.sql(listed)).json()] == [*"xx"]
+
+
+async def test_flight_sql_changes_rows_for_those_who_may(tmp_path: Path) -> None:
+    file = tmp_path / "t.db"
+    sqlite_files.run(file, TABLE, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    spec = sqlite_files.resolved(file, "t")
+    update, delete = "UPDATE t SET v = 'x' WHERE id < 3", "DELETE FROM t WHERE v = 'x'"
+    async with serving({"t": spec, "u": spec}, writable=("t",), keys=FLIGHT_KEYS) as server:
+        for sql in (update, delete):
+            with pytest.raises(Exception, match=r"(?i)read-only|may not|write"):
+                await drive(server, fetched(sql), "reader")
+        with pytest.raises(Exception, match="read-only"):
+            await drive(server, fetched("DELETE FROM u"), "writer")
+        counts = [await drive(server, fetched(sql), "writer") for sql in (update, delete)]
+        assert [each.to_pylist() for each in counts] == [[{"count": 2}], [{"count": 2}]]
+        left = await drive(server, fetched("SELECT v FROM t"), "reader")
+        assert left.to_pylist() == [{"v": "c"}]
