@@ -4,8 +4,8 @@ import functools
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +22,11 @@ from tests.kit.processes import Child, child
 from tests.kit.scripted_provider import completion
 from tests.operator.processes import create_cluster, operator_process
 from tests.package.environments import BIN, environment, ran
+from tests.package.running import HEAD, PLAIN, WORDS, client, started
 
 pytestmark = pytest.mark.full
-HEAD = "version: v1\nkind: Caraway\nname: alone\n"
-WORDS = "{from: 'file:words.csv', name: words"
 TEXT_INDEX = "full_text_search: {enabled: true, row_id: id}"
 AWS = "aws_region: eu-west-1, aws_access_key_id: AKIA123456, aws_secret_access_key: a-secret"
-PLAIN = f"datasets: [{WORDS}}}]\n"
-
-
-@contextmanager
-def started(folder: Path, extra: str, manifest: str) -> Iterator[Child]:
-    """Run a manifest with an empty home, and read a file by both protocols."""
-    programs = environment(extra)
-    (folder / "words.csv").write_text("id,word\n1,lost machines\n2,tea\n")
-    (folder / "caraway.yaml").write_text(HEAD + manifest)
-    home = folder / "home"
-    home.mkdir()
-    with child(
-        folder, folder, environ={"HOME": str(home)}, program=programs / "caraway"
-    ) as runtime:
-        assert runtime.sql("SELECT sum(id) AS n FROM words").json() == [{"n": 3}]
-        yield runtime
-
-
-def client(runtime: Child, extra: str, *arguments: str) -> str:
-    """Run a command of the client, of the same environment."""
-    urls = {"CARAWAY_HTTP_URL": f"http://{runtime.addresses['http']}",
-            "CARAWAY_FLIGHT_URL": f"grpc://{runtime.addresses['flight']}"}  # fmt: skip
-    return ran([environment(extra) / arguments[0], *arguments[1:]], environ=urls)
 
 
 def asked(runtime: Child) -> str:
@@ -281,7 +257,7 @@ def test_image(tmp_path: Path) -> None:
 
 
 def test_every_extra_is_tried() -> None:
-    text = Path(__file__).read_text()
+    text = "".join(each.read_text() for each in Path(__file__).parent.glob("test_*extras.py"))
     for extra in set(EXTRAS) - FOR_DEVELOPERS:
         assert f'"{extra}"' in text, extra
     assert BIN.is_dir()
