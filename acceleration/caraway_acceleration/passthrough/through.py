@@ -23,11 +23,12 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_core.sqltext import writing
 from caraway_core.statements import GivenRows, Statement, TableWrite
 from caraway_core.statements.questions import WriteQuestion
 from caraway_scheduler.catalog.states import source_of
-from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch, WrappedStream
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 
 logger = logging.getLogger(__name__)
 _TRIES = 16

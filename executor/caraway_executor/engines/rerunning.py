@@ -1,12 +1,13 @@
 """Streams that survive the end of their engine process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import pyarrow as pa
 
 from caraway_core.errors import AnswerCutError, CarawayError
-from caraway_core.protocols.dispatch import BatchStream, StreamTraits
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_executor.engines.causes import Cause, EngineLostError, EngineMovedError
 
 
@@ -16,7 +17,7 @@ class EngineEnded(Protocol):
     def __call__(self, *, is_whole: bool) -> None: ...
 
 
-class RerunStream:
+class RerunStream(WrappedStream):
     """Reads a stream, and restarts it once if its engine ends before the first row."""
 
     def __init__(
@@ -32,27 +33,10 @@ class RerunStream:
         Without names that mean something, as in tasks, columns are compared by their types.
         """
         self._has_names = has_names
-        self._stream = stream
-        self._batches = aiter(stream)
+        super().__init__(stream)
         self._again: Callable[[EngineLostError], Awaitable[BatchStream]] | None = again
         self._has_rows = False
         self._ended: EngineEnded | None = ended
-        self.schema: pa.Schema = stream.schema
-        self.reads_only_catalog = stream.reads_only_catalog
-        self.written = stream.written
-
-    @property
-    def traits(self) -> StreamTraits:
-        """The traits of the stream that is read now."""
-        return self._stream.traits
-
-    @property
-    def is_at_end(self) -> bool:
-        """True if the end of the rows is already known."""
-        return self._stream.is_at_end
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
 
     async def __anext__(self) -> pa.RecordBatch:
         try:

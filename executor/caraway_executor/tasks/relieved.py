@@ -1,6 +1,6 @@
 """Runs statements and tasks in this process, or in another one while its threads take no work."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +12,9 @@ from caraway_core.errors import (
     UnavailableError,
 )
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, StreamTraits
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_core.statements import Statement
 from caraway_core.work import SubstraitFragment
 from caraway_engine.sessions.lookups import PointLookup
@@ -142,30 +143,13 @@ class _Ways:
                 return await self.here()
 
 
-class RelievedStream:
+class RelievedStream(WrappedStream):
     """The rows of work that may move to another process until it has rows."""
 
     def __init__(self, stream: BatchStream, stay: Stay, ways: _Ways) -> None:
-        self._stream = stream
-        self._batches = aiter(stream)
+        super().__init__(stream)
         self._stay = stay
         self._ways = ways
-        self.schema = stream.schema
-        self.reads_only_catalog = stream.reads_only_catalog
-        self.written = stream.written
-
-    @property
-    def traits(self) -> StreamTraits:
-        """The traits of the stream that is read."""
-        return self._stream.traits
-
-    @property
-    def is_at_end(self) -> bool:
-        """True if the end of the rows is already known."""
-        return self._stream.is_at_end
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
@@ -181,10 +165,6 @@ class RelievedStream:
             batch = await anext(self._batches)
         self._stay.can_leave = False
         return batch
-
-    async def aclose(self) -> None:
-        """Cancel the work."""
-        await self._stream.aclose()
 
 
 def may_task_leave(task: Task, inputs: Sequence[TaskTable]) -> bool:

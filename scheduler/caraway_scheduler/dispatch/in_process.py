@@ -20,6 +20,7 @@ from caraway_core.protocols.dispatch import (
     StageProgress,
     StatementProgress,
 )
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.statements import (
     ActiveStatement,
@@ -31,7 +32,6 @@ from caraway_core.statements import (
 from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
-from caraway_scheduler.dispatch.wrappers.wrapping import WrappedStream
 
 
 class InProcessDispatch:

@@ -12,6 +12,7 @@ from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.searching import SearchTables
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_core.sqltext import explained, table_calls, writing
 from caraway_core.sqltext.searching import FUNCTIONS, MOST_HITS, TableSearch
 from caraway_core.statements import GivenRows, ReadPoint, Statement, ViewFacts
@@ -30,7 +31,7 @@ from caraway_scheduler.dispatch.explanations.explaining import ExplainedStream
 from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch
 from caraway_scheduler.dispatch.searches.reranking import Rerankers
-from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch, WrappedStream
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 
 _TRIES = 3
 _SEARCH_PLAN = "search_plan"

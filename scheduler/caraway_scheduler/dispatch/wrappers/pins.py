@@ -10,8 +10,8 @@ import pyarrow as pa
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_core.statements import ActiveStatement, CatalogSnapshot, Statement
-from caraway_scheduler.dispatch.wrappers.wrapping import WrappedStream
 
 
 class Pins:

@@ -1,9 +1,7 @@
 """Bases for what wraps a dispatch or its streams and changes some of their methods."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-
-import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
@@ -13,7 +11,6 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     StageProgress,
     StatementProgress,
-    StreamTraits,
 )
 from caraway_core.statements import (
     ActiveStatement,
@@ -88,34 +85,3 @@ class WrappedDispatch:
     async def aclose(self) -> None:
         """Close the wrapped dispatch."""
         await self._inner.aclose()
-
-
-class WrappedStream:
-    """A stream that passes on another one."""
-
-    def __init__(self, stream: BatchStream) -> None:
-        self._stream = stream
-        self._batches = aiter(stream)
-        self.schema = stream.schema
-        self.reads_only_catalog = stream.reads_only_catalog
-        self.written = stream.written
-
-    @property
-    def traits(self) -> StreamTraits:
-        """The traits of the stream that is wrapped."""
-        return self._stream.traits
-
-    @property
-    def is_at_end(self) -> bool:
-        """True if the end of the stream is already known."""
-        return self._stream.is_at_end
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
-
-    async def __anext__(self) -> pa.RecordBatch:
-        return await anext(self._batches)
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()

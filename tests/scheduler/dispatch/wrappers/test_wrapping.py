@@ -1,15 +1,12 @@
-"""Wrapped dispatches and streams pass on the methods that they do not change."""
+"""Wrapped dispatches pass on the methods that they do not change."""
 
 import inspect
-from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from caraway_core.protocols.dispatch import BatchStream, Dispatch
-from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch, WrappedStream
-from tests.kit.stream_double import StreamDouble
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 
 METHODS = [name for name, each in inspect.getmembers(Dispatch) if callable(each) and name[0] != "_"]
 
@@ -39,37 +36,3 @@ async def test_calls_are_passed_on(name: str) -> None:
         answer = await answer
     assert calls == [tuple(range(count))]
     assert answer in ("answer", None)
-
-
-class Rows(StreamDouble):
-    """A stream of two batches."""
-
-    schema = pa.schema({"n": pa.int64()})
-    reads_only_catalog = True
-    written = None
-
-    def __init__(self) -> None:
-        self.is_closed = False
-
-    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        for n in range(2):
-            yield pa.RecordBatch.from_pydict({"n": [n]}, schema=self.schema)
-
-    async def aclose(self) -> None:
-        self.is_closed = True
-
-
-async def test_streams_are_passed_on() -> None:
-    rows = Rows()
-    stream = WrappedStream(cast(BatchStream, rows))
-    assert (stream.schema, stream.reads_only_catalog, stream.written) == (rows.schema, True, None)
-    assert not stream.is_at_end and stream.traits is rows.traits
-    assert [batch.to_pydict() async for batch in stream] == [{"n": [0]}, {"n": [1]}]
-    await stream.aclose()
-    assert rows.is_closed
-
-
-def test_a_stream_that_is_known_to_end_says_so() -> None:
-    rows: Any = Rows()
-    rows.is_at_end = True
-    assert WrappedStream(rows).is_at_end
