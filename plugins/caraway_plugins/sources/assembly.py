@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.tables import FileScan, FilesTable
-from caraway_plugins.sources import partitions, schemas, shapes
+from caraway_plugins.sources import file_columns, partitions, schemas, shapes
 from caraway_plugins.sources.formats import FileKind
 from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
@@ -17,6 +17,9 @@ from caraway_plugins.sources.storage import Storage
 
 # The engine lists folders of JSON arrays only with this suffix, and only without partitions.
 _ARRAY_SUFFIX = ".json"
+
+
+_FILE_COLUMN = file_columns.FIELDS[0].name
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,8 @@ def _is_folder(
     suffix = group.kind.suffix
     # A file added later may spell the names differently.
     if not listing.is_folder or not suffix or any(file.own_names for file in members):
+        return False
+    if any(key == _FILE_COLUMN for key, _ in members[0].partition):
         return False
     chosen = {file.found.path for file in members}
     listed = {each.path for each in (*listing.files, *listing.hidden)}

@@ -50,10 +50,11 @@ OF_STORE: Mapping[str, frozenset[str]] = {
 """Params of an object store, for datasets and for the places of results and snapshots."""
 
 _FILES = "caraway_plugins.sources.files:"
-FILE = Connector(f"{_FILES}LocalFiles", _FORMAT, is_local=True, poll_s=1.0)
-S3 = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["s3"])
-GS = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["gs"])
-ABFSS = Connector(f"{_FILES}ObjectFiles", _FORMAT | OF_STORE["abfss"])
+_LISTED = _FORMAT | {"metadata_columns"}
+FILE = Connector(f"{_FILES}LocalFiles", _LISTED, is_local=True, poll_s=1.0)
+S3 = Connector(f"{_FILES}ObjectFiles", _LISTED | OF_STORE["s3"])
+GS = Connector(f"{_FILES}ObjectFiles", _LISTED | OF_STORE["gs"])
+ABFSS = Connector(f"{_FILES}ObjectFiles", _LISTED | OF_STORE["abfss"])
 WEB = Connector(
     "caraway_plugins.sources.web:WebFile",
     _FORMAT

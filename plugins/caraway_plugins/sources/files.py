@@ -7,6 +7,7 @@ from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import FilesTable, TableSpec
 from caraway_plugins.sources import (
     assembly,
+    file_columns,
     listing,
     params,
     schemas,
@@ -63,11 +64,15 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
         values = snapshots.as_files(values)
     if found.columns is not None and not found.files:
         return FilesTable(schemas.overridden(found.columns, request.declared), ())
+    has_columns = file_columns.are_wanted(values)
+    declared = (*(file_columns.FIELDS if has_columns else ()), *request.declared)
     if (format_ := resolving.format_of(found, values)) is not None:
         timeout_s = values.seconds("client_timeout", _TIMEOUT_S)
-        return resolving.resolve(storage, found, format_, values, request.declared, timeout_s)
+        return resolving.resolve(storage, found, format_, values, declared, timeout_s)
     files = shapes.read(storage, found, values, request.declared)
-    return assembly.assemble(storage, found, files, values, request.declared)
+    if has_columns:
+        files = file_columns.added(storage, files)
+    return assembly.assemble(storage, found, files, values, declared)
 
 
 def _look(storage: Storage, path: str, values: Params, request: SourceRequest) -> FileListing:

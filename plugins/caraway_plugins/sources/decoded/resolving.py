@@ -8,7 +8,7 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
 from caraway_core.sqltext import identifiers
-from caraway_plugins.sources import formats, partitions, schemas
+from caraway_plugins.sources import file_columns, formats, partitions, schemas
 from caraway_plugins.sources.decoded import declared, decoders
 from caraway_plugins.sources.decoded.decoders import Decoder
 from caraway_plugins.sources.decoded.table import DecodedTable, PlacedFile
@@ -62,6 +62,11 @@ def resolve(
     is_normalized = params.flag("normalize_names", False)
     found = _select(storage, listing, format_, params)
     files = tuple(_placed(each, listing, params, is_normalized) for each in found)
+    if file_columns.are_wanted(params):
+        files = tuple(
+            PlacedFile(each.found, (*each.partition, *file_columns.values(storage, each.found)))
+            for each in files
+        )
     decoder = decoders.of(format_, is_normalized=is_normalized)
     own = _columns(storage, decoder, format_, found)
     keys = partitions.columns((each.partition for each in files), columns)
