@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -45,7 +46,7 @@ class GithubList:
                 found.setdefault("states", []).append(f"[{each.value}]")
             elif argument := self.arguments.get((each.column, each.operator)):
                 name, _, form = argument.partition(": ")
-                value = json.dumps(filtering.written(each.value))
+                value = json.dumps(filtering.written(_whole_second(each)))
                 found.setdefault(name, []).append(form.replace("{}", value))
         texts = (f", {name}: {values[0]}" for name, values in found.items() if len(values) == 1)
         return "".join(texts)
@@ -80,6 +81,15 @@ LISTS: Mapping[str, GithubList] = {
     "stargazers": GithubList(columns.STARGAZERS, "", ("stargazers",), rows="edges"),
 }
 """The lists by their names in `from`."""
+
+
+def _whole_second(filter_: ColumnFilter) -> Any:
+    """Return the value of a filter, as a moment in whole seconds which leaves out no row."""
+    value = filter_.value
+    if not isinstance(value, datetime) or not value.microsecond:
+        return value
+    is_upper = filter_.operator in ("<", "<=")
+    return value.replace(microsecond=0) + timedelta(seconds=int(is_upper))
 
 
 @dataclass(frozen=True, slots=True)
