@@ -4,7 +4,7 @@ import asyncio
 import logging
 from bisect import insort
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from caraway_core.errors import CarawayError, ShuttingDownError, StateAwayError
 from caraway_core.ids import JobId, PrincipalId
 from caraway_core.protocols.state import StateEntry, StateStore, StateWatch
 from caraway_scheduler.jobs import codec
+from caraway_scheduler.jobs.job_index import JobIndex
 from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob
 from caraway_scheduler.jobs.records import JOBS, job_id_in
 
@@ -51,6 +52,7 @@ class Replica:
         self._held: dict[JobId, StoredJob] = {}
         # The jobs of each principal, the newest last.
         self._of: dict[PrincipalId, list[tuple[datetime, JobId]]] = {}
+        self._index = JobIndex()
         self._unreadable: set[JobId] = set()
         self._counts: Counter[JobStatus] = Counter()
         self._waiters: dict[JobId, set[_Waiter]] = {}
@@ -77,9 +79,13 @@ class Replica:
         """The number of jobs in each status; statuses without jobs may be missing."""
         return {status: count for status, count in self._counts.items() if count}
 
-    def all(self) -> Iterable[StoredJob]:
-        """Return all jobs; copy them before the next await."""
-        return self._held.values()
+    def under_way(self) -> Sequence[StoredJob]:
+        """Return the jobs that have not ended."""
+        return [self._held[job_id] for job_id in self._index.under_way()]
+
+    def expired(self, now: datetime) -> Sequence[StoredJob]:
+        """Return the jobs whose answers have expired and are not closed yet."""
+        return [self._held[job_id] for job_id in self._index.expired(now)]
 
     def get(self, job_id: JobId) -> StoredJob | None:
         """Return a job, or None."""
@@ -229,6 +235,7 @@ class Replica:
         self._unreadable.discard(job.job_id)
         self._held[job.job_id] = held
         self._counts[job.status] += 1
+        self._index.put(job)
         for subscriber in self._subscribers:
             subscriber(held)
         self._wake(job.job_id, job)
@@ -238,6 +245,7 @@ class Replica:
         standing = self._held.pop(job_id, None)
         if standing is not None:
             self._counts[standing.job.status] -= 1
+            self._index.drop(job_id)
             own = self._of[standing.job.principal]
             own.remove(_place(standing.job))
             if not own:

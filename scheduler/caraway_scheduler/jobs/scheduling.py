@@ -229,7 +229,7 @@ class JobScheduler:
         await self._publish_progress()
         if not self._replica.is_current or self._is_stopping:
             return
-        under_way = [held for held in self._replica.all() if not held.job.is_over]
+        under_way = self._replica.under_way()
         # Queue own jobs before the first await: one that ends meanwhile would look unowned.
         for held in under_way:
             if held.job.owner == self.owner:

@@ -9,7 +9,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.jobs import states
-from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.shared import SharedJobs
 
 logger = logging.getLogger(__name__)
@@ -61,21 +61,18 @@ class Sweeper:
     async def expire(self) -> None:
         """Close the jobs whose answer has expired or is too much, and delete the answers."""
         now = self._clock()
-        surplus = frozenset(self._surplus())
-        for held in list(self._replica.all()):
-            job = held.job
-            if job.status != "SUCCEEDED" or job.expires_at is None:
-                continue
-            if job.expires_at <= now:
-                changed, why = states.closed(job, now), "expired"
-            elif job.job_id in surplus:
-                changed, why = states.closed_early(job, now), "too much for one key"
-            else:
-                continue
-            closed = await self._committer.attempt(held, changed, self._kept_s)
-            if closed is not None:
-                await self._results.delete(job.result_key)
-                logger.info("results removed", extra={"job_id": job.job_id, "cause": why})
+        for held in self._replica.expired(now):
+            await self._close(held, states.closed(held.job, now), "expired")
+        for job_id in list(self._surplus()):
+            held_now = self._replica.get(job_id)
+            if held_now is not None and held_now.job.status == "SUCCEEDED":
+                early = states.closed_early(held_now.job, now)
+                await self._close(held_now, early, "too much for one key")
+
+    async def _close(self, held: StoredJob, closed: Job, why: str) -> None:
+        if await self._committer.attempt(held, closed, self._kept_s) is not None:
+            await self._results.delete(held.job.result_key)
+            logger.info("results removed", extra={"job_id": held.job.job_id, "cause": why})
 
     async def remove_orphans(self) -> None:
         """Delete results that no job needs, left by lost owners or by crashes during deletion.

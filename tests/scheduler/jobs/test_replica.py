@@ -70,7 +70,7 @@ async def test_it_holds_existing_and_new_jobs(opened: Opening) -> None:
         elsewhere = JobRecords(other)
         first = await elsewhere.create(making.job("A"))
         async with following(Replica(store)) as replica:
-            assert list(replica.all()) == [first]
+            assert replica.under_way() == [first]
             second = await elsewhere.create(making.job("B", "key-1"))
             await replica.wait_for(B, is_there, LONG_S)
             assert replica.get(B) == second
@@ -80,7 +80,7 @@ async def test_it_holds_existing_and_new_jobs(opened: Opening) -> None:
             assert replica.counts == {"PENDING": 1, "RUNNING": 1}
             assert await elsewhere.delete(first)
             await replica.wait_for(A, is_gone, LONG_S)
-            assert list(replica.all()) == [second]
+            assert replica.under_way() == [second]
             assert replica.counts == {"PENDING": 1}
         assert not replica.is_current
 
@@ -179,7 +179,7 @@ async def test_an_entry_that_cannot_be_read_hides_no_other(
         revision = await store.compare_and_set("jobs/public/A", newer, expected=None)
         held = await JobRecords(store).create(making.job("B"))
         async with following(Replica(store)) as replica:
-            assert list(replica.all()) == [held]
+            assert replica.under_way() == [held]
             assert replica.unreadable == {A}
             assert [record.message for record in caplog.records] == ["job cannot be read"]
             await store.compare_and_set("jobs/public/A", None, expected=revision)
@@ -313,7 +313,7 @@ async def test_after_a_failure_it_restarts_and_logs_once(
         pauses.end()
         await current(replica)
         await asyncio.gather(waiting, gone)
-        assert list(replica.all()) == [kept]
+        assert replica.under_way() == [kept]
         assert replica.counts == {"RUNNING": 1}
     assert pauses.lengths == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     assert [record.message for record in caplog.records] == [
@@ -359,7 +359,7 @@ async def test_reading_many_jobs_does_not_block_other_tasks(tmp_path: Path) -> N
     counting = asyncio.create_task(count())
     async with following(Replica(store)) as replica:
         assert turns >= 7
-        assert len(list(replica.all())) == 2_000
+        assert len(replica.under_way()) == 2_000
     counting.cancel()
     await asyncio.gather(counting, return_exceptions=True)
     await store.aclose()

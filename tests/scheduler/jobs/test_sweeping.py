@@ -1,7 +1,7 @@
 """Answers go when their time has passed; nothing goes that a job has or may be writing."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from caraway_core import errors
 from caraway_core.ids import JobId
+from caraway_scheduler.jobs.job_index import JobIndex
 from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob, Totals
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.shared import SharedJobs
@@ -30,8 +31,11 @@ class Seen:
         self.is_current = True
         self.held = held
 
-    def all(self) -> Iterable[StoredJob]:
-        return self.held
+    def expired(self, now: datetime) -> Sequence[StoredJob]:
+        index = JobIndex()
+        for each in self.held:
+            index.put(each.job)
+        return [held for each in index.expired(now) if (held := self.get(each)) is not None]
 
     def get(self, job_id: JobId) -> StoredJob | None:
         return {each.job.job_id: each for each in self.held}.get(job_id)
