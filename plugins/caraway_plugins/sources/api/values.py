@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -28,10 +29,10 @@ def batch(
     """
     columns = []
     for field in schema:
-        fit = _as_text if field.name in texts and types.is_string(field.type) else _fit(field.type)
+        is_text = field.name in texts and types.is_string(field.type)
+        given = [row.get(field.name) for row in rows]
         try:
-            found = [_fitted(fit, row.get(field.name)) for row in rows]
-            columns.append(pa.array(found, field.type))
+            columns.append(_column(given, field.type, _as_text if is_text else _fit(field.type)))
         except (ValueError, TypeError, OverflowError, InvalidOperation, pa.ArrowException) as exc:
             said = f" ({exc})" if type(exc) is ValueError else ""
             raise DatasetError(
@@ -41,6 +42,31 @@ def batch(
                 "text",
             ) from exc
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(given: Sequence[Any], type_: pa.DataType, fit: Fit) -> pa.Array:
+    kinds = next((kinds for applies, kinds in _EXACT if applies(type_)), None)
+    if kinds is not None and kinds.issuperset(map(type, given)):
+        try:
+            return pa.array(given, type_)  # Ten times as fast, and exact for values of these kinds.
+        except (pa.ArrowException, OverflowError):
+            pass  # A value is too large for it, and may still fit.
+    if types.is_struct(type_) and type_.num_fields:
+        return _structs([_fitted(_object, value) for value in given], type_)
+    return pa.array([_fitted(fit, value) for value in given], type_)
+
+
+def _structs(given: Sequence[Mapping[str, Any] | None], type_: pa.StructType) -> pa.Array:
+    fields = [
+        _column(
+            [None if each is None else each.get(field.name) for each in given],
+            field.type,
+            _fit(field.type),
+        )
+        for field in type_
+    ]
+    is_null = pa.array([each is None for each in given])
+    return pa.StructArray.from_arrays(fields, fields=list(type_), mask=is_null)
 
 
 def _fitted(fit: Fit, value: Any) -> Any:
@@ -112,6 +138,11 @@ def _local(value: Any) -> datetime:
     return _moment(value).astimezone(UTC).replace(tzinfo=None)
 
 
+def _object(value: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = _of(value, dict)
+    return found
+
+
 def _struct(fields: Mapping[str, Fit]) -> Fit:
     def fit(value: Any) -> dict[str, Any]:
         given = _of(value, dict)
@@ -163,3 +194,10 @@ _FITS: Sequence[tuple[Callable[[pa.DataType], bool], Fit]] = (
     (types.is_date, _day),
     (types.is_time, _time),
 )
+_EXACT: Sequence[tuple[Callable[[pa.DataType], bool], frozenset[type]]] = (
+    (types.is_string, frozenset({str, NoneType})),
+    (types.is_integer, frozenset({int, NoneType})),
+    (types.is_float64, frozenset({float, int, NoneType})),
+    (types.is_boolean, frozenset({bool, NoneType})),
+)
+"""Kinds of values that Arrow converts exactly, or refuses."""
