@@ -281,3 +281,17 @@ def test_what_has_no_key_of_whole_numbers_is_read_in_one_piece(
     assert not resolved(server, "uncut4").splits  # It has no rows.
     server.execute("CREATE VIEW uncut_view AS SELECT 1 AS a")
     assert not resolved(server, "uncut_view").splits
+
+
+@pytest.mark.parametrize("number", [-(2**63), -(2**63) + 1, -(2**63) + 2**31, -1, 0, 2**63 - 1])
+async def test_sums_near_the_ends_of_64_bits_are_those_of_the_database(
+    server: Mariadb, number: int
+) -> None:
+    server.execute(
+        "DROP TABLE IF EXISTS ends", "CREATE TABLE ends (i BIGINT)",
+        f"INSERT INTO ends VALUES ({number}), (0)",
+    )  # fmt: skip
+    over = session({"t": resolved(server, "ends")})
+    with watched("mysql") as sent:
+        assert await rows(over, "SELECT sum(i) AS s FROM t") == [{"s": number}]
+    assert "sum(" in sent[0]
