@@ -11,8 +11,17 @@ from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import CatalogConnector
 from caraway_core.protocols.catalog_sources import CatalogRequest, CatalogSource, ListedTable
-from tests.kit import duckdb_files, iceberg_catalog, mariadb, sqlite_files
+from tests.kit import (
+    caraway_tables,
+    duckdb_files,
+    flight_sql_server,
+    iceberg_catalog,
+    mariadb,
+    sqlite_files,
+)
+from tests.kit.caraway_tables import ServedRuntime
 from tests.kit.engine import rows, session
+from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.iceberg_catalog import IcebergCatalogServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
@@ -132,8 +141,53 @@ class IcebergRest:
         return self.request("/v1/namespaces/none")
 
 
+class FlightSql:
+    """A server over a DuckDB, which lists its catalogs, schemas and tables."""
+
+    schema = SCHEMA
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._server: FlightSqlServer = request.getfixturevalue("flight_sql")
+
+    def run(self, *statements: str) -> None:
+        for each in statements:
+            self._server.run(each)
+
+    def request(self, path: str = "") -> CatalogRequest:
+        params = {"flightsql_endpoint": self._server.uri, **flight_sql_server.LOGIN}
+        used = frozenset({f"{SCHEMA}.t"})
+        return CatalogRequest("c", "flightsql", path, params, self._folder, self._folder, used)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
+class CarawayRuntime:
+    """Another runtime, whose datasets and views are in its catalog `caraway`."""
+
+    schema = SCHEMA
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._runtime: ServedRuntime = request.getfixturevalue("runtime")
+
+    def run(self, *statements: str) -> None:
+        self._runtime.run(*statements)
+
+    def request(self, path: str = "", key: str = "reader") -> CatalogRequest:
+        params = {"caraway_endpoint": f"grpc://{self._runtime.address}", "caraway_api_key": key}
+        used = frozenset({f"{SCHEMA}.t"})
+        return CatalogRequest("c", "caraway", path, params, self._folder, self._folder, used)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
 CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
+    "caraway": CarawayRuntime,
     "duckdb": DuckdbFile,
+    "flightsql": FlightSql,
     "iceberg": IcebergRest,
     "mysql": MysqlServer,
     "postgres": PostgresDatabase,
@@ -159,6 +213,12 @@ def listed(kind: CatalogKind, name: str) -> dict[str, ListedTable]:
 def iceberg_server(tmp_path: Path) -> Iterator[IcebergCatalogServer]:
     with iceberg_catalog.serving(tmp_path) as server:
         yield server
+
+
+@pytest.fixture
+def runtime() -> Iterator[ServedRuntime]:
+    with caraway_tables.runtime() as made:
+        yield made
 
 
 @pytest.fixture(params=sorted(CATALOGS))

@@ -101,25 +101,30 @@ class _Endpoint(flight.FlightServerBase):  # type: ignore[misc]
     def __init__(self, server: FlightSqlServer, location: str, **options: Any) -> None:
         super().__init__(location, _NoHandshake(), middleware={"login": _Logins(server)}, **options)
         self._server = server
+        self._schemas: dict[str, pa.Schema] = {}
 
     def get_flight_info(self, _context: Any, descriptor: Any) -> Any:
         packed = AnyMessage.FromString(descriptor.command)
-        query = messages.CommandStatementQuery.FromString(packed.value)
-        self._server.sent.append(query.query)
+        metadata = _metadata(packed)
+        sql, schema = metadata or ("", None)
+        if metadata is None:
+            sql = messages.CommandStatementQuery.FromString(packed.value).query
+            self._server.sent.append(sql)
         try:
-            found = self._server.run(f"SELECT * FROM ({query.query}) LIMIT 0")
+            found = self._server.run(f"SELECT * FROM ({sql}) LIMIT 0")
         except duckdb.Error as exc:
             raise flight.FlightInternalError(str(exc).splitlines()[0]) from exc
-        ticket = messages.TicketStatementQuery(statement_handle=query.query.encode())
+        ticket = messages.TicketStatementQuery(statement_handle=sql.encode())
         wrapped = AnyMessage()
         wrapped.Pack(ticket)
         endpoint = flight.FlightEndpoint(wrapped.SerializeToString(), [])
-        return flight.FlightInfo(found.schema, descriptor, [endpoint], -1, -1)
+        self._schemas[sql] = schema or found.schema
+        return flight.FlightInfo(schema or found.schema, descriptor, [endpoint], -1, -1)
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         packed = AnyMessage.FromString(ticket.ticket)
         handle = messages.TicketStatementQuery.FromString(packed.value).statement_handle
-        rows = self._server.run(handle.decode())
+        rows = self._server.run(handle.decode()).cast(self._schemas[handle.decode()])
         return flight.GeneratorStream(rows.schema, self._batches(context, rows))
 
     def _batches(self, context: Any, rows: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -139,6 +144,48 @@ class _Endpoint(flight.FlightServerBase):  # type: ignore[misc]
                     return
         finally:
             server.has_ended.set()
+
+
+def _metadata(packed: AnyMessage) -> tuple[str, pa.Schema] | None:
+    """Return the query for what a message of metadata asks for; None: it is another message."""
+    if packed.Is(messages.CommandGetCatalogs.DESCRIPTOR):
+        sql = "SELECT DISTINCT catalog_name FROM information_schema.schemata ORDER BY 1"
+        return sql, _strings("catalog_name")
+    if packed.Is(messages.CommandGetDbSchemas.DESCRIPTOR):
+        schemas = messages.CommandGetDbSchemas.FromString(packed.value)
+        sql = (
+            "SELECT catalog_name, schema_name AS db_schema_name FROM information_schema.schemata"
+            f" WHERE {_matching(schemas, 'catalog_name', 'schema_name')} ORDER BY 1, 2"
+        )
+        return sql, _strings("catalog_name?", "db_schema_name")
+    if packed.Is(messages.CommandGetTables.DESCRIPTOR):
+        tables = messages.CommandGetTables.FromString(packed.value)
+        assert not tables.include_schema
+        sql = (
+            "SELECT table_catalog AS catalog_name, table_schema AS db_schema_name, table_name, "
+            "table_type FROM information_schema.tables "
+            f"WHERE {_matching(tables, 'table_catalog', 'table_schema')} ORDER BY 1, 2, 3"
+        )
+        return sql, _strings("catalog_name?", "db_schema_name?", "table_name", "table_type")
+    return None
+
+
+def _strings(*names: str) -> pa.Schema:
+    """Return columns of texts; those with a question mark may be NULL."""
+    return pa.schema([pa.field(each.rstrip("?"), pa.string(), "?" in each) for each in names])
+
+
+def _matching(message: Any, catalog: str, schema: str) -> str:
+    tests = ["TRUE"]
+    if message.HasField("catalog"):
+        tests.append(f"{catalog} = {_text(message.catalog)}")
+    if message.HasField("db_schema_filter_pattern"):
+        tests.append(f"{schema} LIKE {_text(message.db_schema_filter_pattern)}")
+    return " AND ".join(tests)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 @contextmanager

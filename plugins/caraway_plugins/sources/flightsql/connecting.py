@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import adbc_driver_flightsql
 import pyarrow as pa
 from adbc_driver_flightsql import DatabaseOptions
-from adbc_driver_manager import AdbcConnection, AdbcStatement, AdbcStatusCode, dbapi
+from adbc_driver_manager import (
+    AdbcConnection,
+    AdbcStatement,
+    AdbcStatusCode,
+    GetObjectsDepth,
+    dbapi,
+)
 
 Error = dbapi.Error
 _LONGEST_MESSAGE = 200
@@ -62,6 +68,17 @@ class FlightSqlConnection:
         handle, _count = self._statement.execute_query()
         return pa.RecordBatchReader.from_stream(handle)
 
+    def catalogs(self) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
+        """Yield the catalogs of the server, with the schema, the name and the kind of each table.
+
+        Raises:
+            Error: the server does not list them, or cannot be reached.
+        """
+        handle = self._connection.get_objects(GetObjectsDepth.TABLES)
+        for batch in pa.RecordBatchReader.from_stream(handle):
+            for each in batch.to_pylist():
+                yield each["catalog_name"] or "", list(_tables(each))
+
     def cancel(self) -> None:
         """Stop the statement; any thread may call it."""
         if (statement := self._statement) is not None:
@@ -81,6 +98,12 @@ class FlightSqlConnection:
         for each in (self._connection, self._database):
             with suppress(Error):
                 each.close()
+
+
+def _tables(catalog: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for schema in catalog["catalog_db_schemas"] or ():
+        for table in schema["db_schema_tables"] or ():
+            yield schema["db_schema_name"] or "", table["table_name"], table["table_type"] or ""
 
 
 def is_away(exc: BaseException) -> bool:

@@ -1,6 +1,6 @@
 """The declarations of Flight SQL servers, with their dialects; imports nothing of the driver."""
 
-from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_core.loading.dialects import Dialect
 
 _CASTS = {
@@ -54,20 +54,21 @@ CARAWAY_SERVER = Dialect(
 """The same engine; another release of it may do arithmetic otherwise."""
 
 _CLIENT = frozenset({"client_timeout"})
-FLIGHTSQL = Connector(
-    "caraway_plugins.sources.flightsql.source:FlightSqlSource",
-    _CLIENT
-    | frozenset(
-        "flightsql_endpoint flightsql_username flightsql_password flightsql_token "
-        "flightsql_tls_root_certs".split()
-    ),
+_FLIGHTSQL = _CLIENT | frozenset(
+    "flightsql_endpoint flightsql_username flightsql_password flightsql_token "
+    "flightsql_tls_root_certs".split()
+)
+FLIGHTSQL = Connector("caraway_plugins.sources.flightsql.source:FlightSqlSource", _FLIGHTSQL)
+FLIGHTSQL_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.flightsql.catalog:FlightSqlCatalog", _FLIGHTSQL
 )
 FLIGHTSQL_READER = DatabaseReader(
     "caraway_plugins.sources.flightsql.reader:FlightSqlReader", dialect=ANY_SERVER
 )
-CARAWAY = Connector(
-    "caraway_plugins.sources.flightsql.source:CarawaySource",
-    _CLIENT | frozenset("caraway_endpoint caraway_api_key caraway_tls_root_certs".split()),
+_CARAWAY = _CLIENT | frozenset("caraway_endpoint caraway_api_key caraway_tls_root_certs".split())
+CARAWAY = Connector("caraway_plugins.sources.flightsql.source:CarawaySource", _CARAWAY)
+CARAWAY_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.flightsql.catalog:CarawayCatalog", _CARAWAY
 )
 CARAWAY_READER = DatabaseReader(
     "caraway_plugins.sources.flightsql.reader:FlightSqlReader", dialect=CARAWAY_SERVER

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +18,9 @@ from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
 from caraway_core.tables import RemoteColumn, RemoteTable
 from caraway_plugins.sources import database_files, params, schemas
 from caraway_plugins.sources.flightsql import declared
+
+if TYPE_CHECKING:
+    from caraway_plugins.sources.flightsql.connecting import FlightSqlConnection
 
 _SCHEMES = {
     "": "grpc+tcp", "grpc": "grpc+tcp", "grpc+tcp": "grpc+tcp", "http": "grpc+tcp",
@@ -56,6 +61,16 @@ class CarawaySource(FlightSqlSource):
 def _look(
     request: SourceRequest,
 ) -> tuple[dict[str, str], tuple[str, ...], list[RemoteColumn]]:
+    _check_installed(request)
+    login, relation = login_of(request), _relation(request)
+    schema = _described(request, login, relation)
+    columns = [RemoteColumn(each.name, _type(each.type), is_comparable=True) for each in schema]
+    if not columns:
+        raise DatasetError("schema", f"dataset '{request.name}': its table has no columns")
+    return login, relation, columns
+
+
+def _check_installed(request: SourceRequest) -> None:
     if find_spec("adbc_driver_flightsql") is None:
         raise DatasetError(
             "unsupported",
@@ -63,12 +78,6 @@ def _look(
             "'adbc-driver-flightsql', which is not installed; install it with: pip install "
             "'caraway[flightsql]'",
         )
-    login, relation = _login(request), _relation(request)
-    schema = _described(request, login, relation)
-    columns = [RemoteColumn(each.name, _type(each.type), is_comparable=True) for each in schema]
-    if not columns:
-        raise DatasetError("schema", f"dataset '{request.name}': its table has no columns")
-    return login, relation, columns
 
 
 def _type(type_: pa.DataType) -> pa.DataType:
@@ -81,25 +90,42 @@ def _type(type_: pa.DataType) -> pa.DataType:
 def _described(
     request: SourceRequest, login: Mapping[str, str], relation: tuple[str, ...]
 ) -> pa.Schema:
+    table = ".".join(map(quoted, relation))
+    what = f"the server does not read table '{request.path}'"
+    with opened(request, login, what) as connection:
+        reader = connection.begin(f"SELECT * FROM {table} WHERE 1 = 0")
+        schema = reader.schema
+        reader.close()
+        return schema
+
+
+@contextmanager
+def opened(
+    request: SourceRequest, login: Mapping[str, str], what: str
+) -> Iterator[FlightSqlConnection]:
+    """Connect to a server, to ask for what it has; `what` is said of other errors of the server.
+
+    Raises:
+        DatasetError: it cannot be reached, or refuses the login or the question.
+    """
+    _check_installed(request)
     from caraway_plugins.sources.flightsql import connecting
 
     given = params.checked(request.connector, request.params)
     timeout_s = given.seconds("client_timeout", _TIMEOUT_S)
-    table = ".".join('"' + each.replace('"', '""') + '"' for each in relation)
     try:
         connection = connecting.FlightSqlConnection(login, timeout_s)
         try:
-            reader = connection.begin(f"SELECT * FROM {table} WHERE 1 = 0")
-            schema = reader.schema
-            reader.close()
-            return schema
+            yield connection
         finally:
             connection.close()
     except (connecting.Error, pa.ArrowException, OSError) as exc:
-        raise _not_read(request, login, exc) from exc
+        raise _not_read(request, login, exc, what) from exc
 
 
-def _not_read(request: SourceRequest, login: Mapping[str, str], exc: Exception) -> DatasetError:
+def _not_read(
+    request: SourceRequest, login: Mapping[str, str], exc: Exception, what: str
+) -> DatasetError:
     from caraway_plugins.sources.flightsql import connecting
 
     kind, name = request.connector, request.name
@@ -115,12 +141,16 @@ def _not_read(request: SourceRequest, login: Mapping[str, str], exc: Exception) 
             "certificate and the network",
         )
     said = connecting.message(exc, login)
-    type_ = "not_found" if _ABSENT.search(said) else "invalid"
-    message = f"dataset '{name}': the server does not read table '{request.path}': {said}"
-    return DatasetError("not_found" if type_ == "not_found" else "invalid", message)
+    message = f"dataset '{name}': {what}: {said}"
+    return DatasetError("not_found" if _ABSENT.search(said) else "invalid", message)
 
 
-def _login(request: SourceRequest) -> dict[str, str]:
+def quoted(name: str) -> str:
+    """Return a name as SQL reads it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def login_of(request: SourceRequest) -> dict[str, str]:
     """Return the login of a dataset.
 
     Raises:
