@@ -140,6 +140,11 @@ def database_reader(name: str) -> DatabaseReader:
     return declared if isinstance(declared, DatabaseReader) else DatabaseReader()
 
 
+def is_written(name: str) -> bool:
+    """Return whether rows are inserted into tables of a reader of databases, if there is one."""
+    return name in REMOTE_READERS and database_reader(name).is_writable
+
+
 def extra_of(point: "EntryPoint") -> str:
     """Return the extra that an entry point needs.
 

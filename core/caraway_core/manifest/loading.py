@@ -37,6 +37,7 @@ from caraway_core.manifest.values.values import VIEW, Dataset, DeclaredCatalog, 
 _Table = TypeVar("_Table", Dataset, View)
 
 _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
+    "catalogs": rules.catalog,
     "datasets": rules.dataset,
     "views": rules.view,
     "embeddings": search_rules.embedding,

@@ -26,6 +26,11 @@ INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
 """The engine's names for write operations."""
 
 
+def all_tables_of(catalog: str) -> TableName:
+    """Return what stands for all tables of a source catalog, whichever are described."""
+    return TableName(f"{catalog}.*.*")
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
     """Every table that queries can see at one moment; each change makes a new snapshot.
@@ -117,7 +122,8 @@ class Statement:
 
     `parameters` maps the name of each placeholder (`1`, `2`, ... for positional ones) to a value.
     `may_write` says whether the caller may write at all; `writable` names the tables that accept
-    writes. With `store`, rows are stored where they are made, and the stream describes the chunks.
+    writes, or catalogs (`all_tables_of`). With `store`, rows are stored where they are made, and
+    the stream describes the chunks.
     A statement `in_background` never takes a slot that a statement with a waiting reader could use.
     `viewer` is the principal whose rows system tables show; None shows all rows. `sources` names
     the sources of accelerated datasets that may be read; None allows all. `bound` maps datasets to

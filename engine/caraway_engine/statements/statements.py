@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from caraway_core.errors import InvalidQueryError, QueryError, QueryForbiddenError
 from caraway_core.ids import TableName
 from caraway_core.sqltext import placeholders
+from caraway_core.statements import all_tables_of
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 _OF_NUMBERS = frozenset({TableName("generate_series()"), TableName("range()")})
@@ -62,11 +63,17 @@ def check(facts: PlanFacts, writable: frozenset[TableName]) -> None:
             f"EXPLAIN ANALYZE runs the statement, so it would {write.name.lower()} rows; "
             "use EXPLAIN"
         )
-    if write and write.table not in writable:
-        raise QueryForbiddenError(
-            f"{write.name} is refused: dataset '{write.table}' is read-only; "
-            "give it `access: read_write` in the manifest to write to it."
-        )
+    if write is None or write.table in writable:
+        return
+    catalog, dot, _ = write.table.partition(".")
+    is_in_catalog = dot and write.table.count(".") > 1
+    if is_in_catalog and all_tables_of(catalog) in writable:
+        return
+    what = f"catalog '{catalog}'" if is_in_catalog else f"dataset '{write.table}'"
+    raise QueryForbiddenError(
+        f"{write.name} is refused: {what} is read-only; "
+        "give it `access: read_write` in the manifest to write to it."
+    )
 
 
 def check_view(name: TableName, query: str, facts: PlanFacts) -> None:

@@ -93,12 +93,16 @@ class Catalog:
 
     @property
     def writable(self) -> frozenset[TableName]:
-        """The tables that accept writes; for an accelerated dataset, its source."""
-        return frozenset(
+        """The tables that accept writes; for an accelerated dataset, its source.
+
+        Of a source catalog, all of its tables do, or none.
+        """
+        datasets = (
             source_of(name) if state.is_accelerated else name
             for name, state in self.datasets.items()
             if state.dataset.access == "read_write"
         )
+        return frozenset(datasets) | self.source_catalogs.writable
 
     async def apply(self, manifest: Manifest, secrets: SecretResolver) -> changes.CatalogChanges:
         """Apply a new manifest: start, replace and drop datasets; returns without waiting for

@@ -18,6 +18,7 @@ from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredCatalog
 from caraway_core.sqltext import mentions
+from caraway_core.statements import all_tables_of
 from caraway_core.tables import TableSpec
 from caraway_scheduler.catalog import nearest, polling
 from caraway_scheduler.catalog.catalog_calls import CatalogCalls
@@ -52,6 +53,15 @@ class SourceCatalogs:
         self._failures = failures
         self._keeping: dict[str, asyncio.Task[None]] = {}
         self._views: tuple[str, ...] = ()
+
+    @property
+    def writable(self) -> frozenset[TableName]:
+        """The catalogs whose tables accept writes, in the form of `Statement.writable`."""
+        return frozenset(
+            all_tables_of(name)
+            for name, state in self.states.items()
+            if state.declared.access == "read_write"
+        )
 
     @property
     def tables(self) -> Mapping[TableName, TableSpec]:

@@ -28,7 +28,9 @@ def test_a_catalog_is_loaded(loads: Loads) -> None:
 
 def test_without_include_all_is_included(loads: Loads) -> None:
     (found,) = loads(LISTED + "  - {from: duckdb, name: files}\n").catalogs
-    assert found.includes("any.table")
+    assert found.includes("any.table") and found.access == "read"
+    written = LISTED + "  - {from: mysql, name: my, access: read_write}\n"
+    assert loads(written).catalogs[0].access == "read_write"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,10 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ("{from: postgres, name: a.b}", "'a.b' is not a table name"),
         ("{from: postgres, name: 'x; DROP'}", "is not a table name"),
         ("{from: postgres, name: a, include: [orders]}", "'orders' has no schema; write"),
-        ("{from: postgres, name: a, access: read_write}", "'access' is not implemented yet"),
+        ("{from: postgres, name: a, access: read_write_create}", "write `read_write`, as tables"),
+        ("{from: flightsql, name: a, access: read_write}", "tables of 'flightsql' are only read"),
+        ("{from: 'iceberg:https://h', name: a, access: read_write}", "tables of 'iceberg' are on"),
+        ("{from: postgres, name: a, access: write}", "is not one of: read, read_write"),
         ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
         (
             "{from: oracle, name: a}",

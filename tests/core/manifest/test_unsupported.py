@@ -21,8 +21,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "file, kubernetes, vault",
         "13: catalogs[0].from: no connector of catalogs 'glue'; known: caraway, duckdb, "
         "flightsql, iceberg, mysql, postgres, sqlite",
-        "13: catalogs[0].access: 'access' is not implemented yet; remove it, as tables of a "
-        "catalog are read; a dataset can be `access: read_write`",
         "15: datasets[0].from: no connector 'oracle'; known: abfss, caraway, cdc, debezium, delta, "
         "duckdb, file, flightsql, github, graphql, gs, http, https, iceberg, kafka, localpod, "
         "memory, mysql, postgres, s3, sqlite",

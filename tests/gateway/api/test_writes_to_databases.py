@@ -133,3 +133,55 @@ async def test_flight_sql_changes_rows_for_those_who_may(tmp_path: Path) -> None
         assert [each.to_pylist() for each in counts] == [[{"count": 2}], [{"count": 2}]]
         left = await drive(server, fetched("SELECT v FROM t"), "reader")
         assert left.to_pylist() == [{"v": "c"}]
+
+
+CATALOGS = """
+runtime:
+  caching: {sql_results: {enabled: true}}
+  auth: {api-key: {keys: ['writer:rw', 'reader:ro']}}
+catalogs:
+  - {from: sqlite, name: sq, access: read_write, params: {sqlite_file: s.db}}
+  - {from: duckdb, name: du, access: read_write, include: [main.t],
+     params: {duckdb_open: d.duckdb}}
+  - {from: sqlite, name: closed, params: {sqlite_file: s.db}}
+"""
+
+
+async def test_tables_of_catalogs_are_written(tmp_path: Path) -> None:
+    odd = "Select ${x}; --"
+    for name, (_, run) in {"d.duckdb": KINDS["duckdb"], "s.db": KINDS["sqlite"]}.items():
+        run(tmp_path / name, TABLE, f'CREATE TABLE "{odd}" ("Group" INTEGER)')
+    async with running(tmp_path, CATALOGS) as runtime:
+        await ready(runtime)
+        for table in ("sq.main.t", "du.main.t"):
+            # A statement that writes is the first one that names the table.
+            for sql, count in (
+                (f"INSERT INTO {table} (id) VALUES (1), (2), (3)", 3),
+                (f"UPDATE {table} SET v = 'x' WHERE id < 3", 2),
+                (f"DELETE FROM {table} WHERE id = 2", 1),
+            ):
+                made = await runtime.sql(sql)
+                assert (made.status_code, made.json()) == (200, [{"count": count}]), made.text
+                listed = await runtime.sql(f"SELECT count(*) AS n FROM {table}")
+                assert listed.json() == [{"n": 2 if count == 1 else 3}]
+            done = await job(runtime, f"INSERT INTO {table} SELECT id + 10, v FROM {table}")
+            assert done["status"] == "SUCCEEDED", done
+            found = await runtime.sql(f"SELECT * FROM {table} ORDER BY id")
+            assert found.json() == [
+                {"id": 1, "v": "x"}, {"id": 3, "v": "new"},
+                {"id": 11, "v": "x"}, {"id": 13, "v": "new"},
+            ]  # fmt: skip
+        made = await runtime.sql(f'INSERT INTO sq.main."{odd}" VALUES (7)')
+        assert (made.status_code, made.json()) == (200, [{"count": 1}]), made.text
+        for sql, words in (
+            ("INSERT INTO closed.main.t (id) VALUES (9)", "catalog 'closed' is read-only"),
+            ("DELETE FROM closed.main.t", "catalog 'closed' is read-only"),
+        ):
+            answer = await runtime.sql(sql)
+            assert (answer.status_code, words in answer.text) == (403, True), answer.text
+        assert (await runtime.sql(f'DELETE FROM du.main."{odd}"')).status_code == 400
+        runtime.api.headers.update({"x-api-key": "reader"})
+        for sql in ("DELETE FROM sq.main.t", "INSERT INTO du.main.t (id) VALUES (99)"):
+            assert (await runtime.sql(sql)).status_code == 403
+            assert (await job(runtime, sql)).get("status") != "SUCCEEDED"
+        assert len((await runtime.sql("SELECT * FROM sq.main.t")).json()) == 4

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
+from caraway_core.loading import registry
 from caraway_core.manifest.documents import file_references
 from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.rules import acceleration_rules, change_rules, search_rules
+from caraway_core.manifest.texts import names
 
 
 def manifest(document: Document) -> Iterator[Problem]:
@@ -40,6 +42,19 @@ def dataset(document: Document) -> Iterator[Problem]:
     yield from change_rules.dataset(document)
     yield from search_rules.dataset(document)
     yield from _unique(document, ("columns",), "column")
+
+
+def catalog(document: Document) -> Iterator[Problem]:
+    """Yield the access of a source catalog whose tables are only read."""
+    try:
+        connector = names.split_origin(str(document.value.get("from"))).connector
+    except ValueError:
+        return
+    is_written = document.value.get("access") == "read_write"
+    if is_written and connector in registry.CATALOG_SOURCES and not registry.is_written(connector):
+        yield document.problem(
+            ("access",), f"tables of '{connector}' are only read; remove `access: read_write`"
+        )
 
 
 def view(document: Document) -> Iterator[Problem]:
