@@ -39,6 +39,7 @@ from bench import (
     startup,
     throughput,
     tpch,
+    tpch_accelerated,
     wide,
 )
 from bench.settings import Settings
@@ -61,6 +62,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "cluster-shuffle": cluster_shuffle.measure,
     "cluster-scaling": cluster_scaling.measure,
     "cluster-profile": cluster_profile.measure,
+    "tpch-accelerated": tpch_accelerated.measure,
     "jobs": jobs.measure,
     "acceleration": acceleration.measure,
     "lookups": lookups.measure,

@@ -55,11 +55,12 @@ def _copy(source: Path, target: Path) -> None:
     draft.rename(target)
 
 
-def manifest(folder: Path) -> Path:
+def manifest(folder: Path, *, is_accelerated: bool = False) -> Path:
     """Write a manifest that serves every table of the folder."""
     lines = ["version: v1", "kind: Caraway", "name: tpch", "datasets:"]
     for table in TABLES:
         lines += [f"  - from: file:{folder / table}.parquet", f"    name: {table}"]
-    path = folder / "caraway.yaml"
+        lines += ["    acceleration: {enabled: true}"] * is_accelerated
+    path = folder / ("accelerated.yaml" if is_accelerated else "caraway.yaml")
     path.write_text("\n".join(lines) + "\n")
     return path
