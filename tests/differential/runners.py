@@ -7,7 +7,9 @@ and yields an object that executes statements. Then add it to `RUNNERS`.
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,7 +20,9 @@ from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import FilesTable
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.join_orders import OrderPolicy
 from caraway_engine.rows.plain import plain_schema
+from caraway_engine.sessions.reruns import Reruns
 from caraway_executor.statements.local import LocalExecutor
 from tests.differential.datasets import Dataset
 
@@ -123,7 +127,34 @@ async def repeating(dataset: Dataset) -> AsyncIterator[Distributed]:
         yield Repeating(SingleNode(executor), executor.session.crowd)
 
 
-RUNNERS: dict[str, Opening] = {"other-partitions": other_partitions, "repeating": repeating}
+class Shuffling:
+    """A single node that joins in any order that may be, and counts the plans that it changed."""
+
+    def __init__(self, of: SingleNode, reruns: Reruns) -> None:
+        self._of = of
+        chance = Random(0)
+        reruns.policy = OrderPolicy(inf, -inf, inf, -inf, pick=chance.choice)
+
+    async def execute(self, sql: str) -> pa.Table:
+        return await self._of.execute(sql)
+
+    async def explain(self, sql: str) -> str:
+        return await self._of.explain(sql)
+
+
+@asynccontextmanager
+async def shuffling(dataset: Dataset) -> AsyncIterator[Distributed]:
+    """A single node that joins in an order that chance chooses."""
+    with _executor(2, dataset.snapshot()) as executor:
+        assert executor.session is not None
+        yield Shuffling(SingleNode(executor), executor.session._statements.reruns)
+
+
+RUNNERS: dict[str, Opening] = {
+    "other-partitions": other_partitions,
+    "repeating": repeating,
+    "shuffling": shuffling,
+}
 """Each suite runs over each of these."""
 
 

@@ -49,9 +49,10 @@ OPENINGS = {
     "tiny": cluster_runners.in_process(2, TINY),
     "eager": cluster_runners.in_process(2, EAGER),
     "mixed": cluster_runners.in_process(2, MIXED),
+    "shuffling": runners.shuffling,
     "real": cluster_runners.real(2),
 }
-ORDINARY = ("eager", "mixed")
+ORDINARY = ("eager", "mixed", "shuffling")
 PARAMS = [
     pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in OPENINGS
 ]

@@ -9,11 +9,12 @@ from caraway_core.sqltext.lexer import SqlToken
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStatement:
-    """The explained statement, whether ANALYZE runs it, and whether VERBOSE asks for all of it."""
+    """The explained statement, and how: whether it runs, verbosely, in a format."""
 
     statement: str
     is_run: bool
     is_verbose: bool = False
+    has_format: bool = False
 
 
 def parse(sql: str) -> ExplainedStatement | None:
@@ -28,10 +29,10 @@ def parse(sql: str) -> ExplainedStatement | None:
         word, start = _next(tokens)
     if is_verbose := word == "VERBOSE":
         word, start = _next(tokens)
-    if word == "FORMAT":
+    if has_format := word == "FORMAT":
         _next(tokens)
         word, start = _next(tokens)
-    return ExplainedStatement(text[start:], is_run, is_verbose) if word else None
+    return ExplainedStatement(text[start:], is_run, is_verbose, has_format) if word else None
 
 
 def _next(tokens: Iterator[SqlToken]) -> tuple[str, int]:

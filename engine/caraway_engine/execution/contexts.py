@@ -29,6 +29,13 @@ _PRODUCTS_SHARE = 0.25
 # The filter that a join makes for its other side waits until all partitions of the join have begun.
 _ONE_AFTER_ANOTHER = {"datafusion.optimizer.enable_join_dynamic_filter_pushdown": "false"}
 _UNCHANGED = {"datafusion.optimizer.max_passes": "0"}
+_BUILT_ROWS, _BUILT_BYTES = 2 * 1024 * 1024, 64 * 1024 * 1024
+"""Rows and bytes of a hash table that one core fills, divided by the number of partitions.
+
+Below, rows of the other side stay where they are: no join parts them by their keys."""
+_BUILT = "datafusion.optimizer.hash_join_single_partition_threshold"
+_LEAST_BUILT_ROWS, _LEAST_BUILT_BYTES = 128 * 1024, 1024 * 1024
+"""The engine's own limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +66,17 @@ class Pools:
         """
         key = partitions, measured
         if key not in self._planned:
-            self._planned[key] = new(self._settings, partitions, self.main, measured, _UNCHANGED)
+            self._planned[key] = self.planned_once(partitions, measured)
         return self._planned[key]
+
+    def planned_once(self, partitions: int, measured: bool) -> SessionContext:
+        """Return a new context that runs plans that are optimized already."""
+        special = {
+            **_UNCHANGED,
+            _BUILT: str(max(_LEAST_BUILT_BYTES, _BUILT_BYTES // partitions)),
+            f"{_BUILT}_rows": str(max(_LEAST_BUILT_ROWS, _BUILT_ROWS // partitions)),
+        }
+        return new(self._settings, partitions, self.main, measured, special)
 
     @cached_property
     def reading(self) -> SessionContext:
@@ -78,6 +94,7 @@ class Contexts:
         pools = pools or Pools(settings)
         self._settings = settings
         self._partitions = settings.target_partitions
+        self._measured = measured
         self._pools = pools
         self.main = new(settings, settings.target_partitions, pools.main, measured)
         # Products run in one partition. DataFusion does not cancel them at once, and each partition
@@ -124,6 +141,10 @@ class Contexts:
         context = new(self._settings, self._partitions, self._pools.main, measured=False)
         context.remove_optimizer_rule("common_sub_expression_eliminate")
         return context
+
+    def explaining(self) -> SessionContext:
+        """Create a context that runs plans as `planned` does, for a table of its own."""
+        return self._pools.planned_once(self._partitions, self._measured)
 
     def scratch(self) -> SessionContext:
         """Create another context for planning only, without tables."""

@@ -46,7 +46,7 @@ class StatementPlanner:
         self._versions = registered.versions
         self._contexts = registered.contexts
         self._kept = KeptPlans()
-        self.reruns = Reruns(registered.contexts)
+        self.reruns = Reruns(registered.contexts, registered.facts_of)
         self._schemas = KnownSchemas()
         self._answered = answered.AnsweredPlans(registered)
         self._positions = Positions(registered.scratch, registered.views)
@@ -84,6 +84,9 @@ class StatementPlanner:
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)
+        if plan.facts.operation in _EXPLAINED and not shown and not plan.facts.write:
+            if (explaining := self._ordered_explain(statement, schema)) is not None:
+                return Startable(plan, schema, explaining.execute_stream)
         # Retrying needs the default settings, so a plan with settings off runs only once.
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
@@ -102,6 +105,19 @@ class StatementPlanner:
             late = partial(streams.LateStream, dataframe.execute_stream)
             return Startable(plan, schema, late, is_waiting=True)
         return Startable(plan, schema, start, again if may_repeat else None)
+
+    def _ordered_explain(self, statement: Statement, schema: pa.Schema) -> Any:
+        """Return what explains the plan of a statement whose joins are ordered, or None."""
+        asked = explained.parse(statement.sql)
+        if asked is None or asked.has_format:
+            return None
+        behind = self._plan(replace(statement, sql=asked.statement))
+        try:
+            self._versions.fill(behind.stored)
+            made = self.reruns.explained(behind, asked)
+        except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
+            return None
+        return made if made is not None and pa.schema(made.schema()) == schema else None
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
         """Plan and analyse a statement for a cluster, without running it.

@@ -19,8 +19,9 @@ from caraway_engine.errors import failures
 from caraway_engine.execution import contexts
 from caraway_engine.execution.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.join_orders import RowFacts
 from caraway_engine.rows.held import Chunks, NoChunks
-from caraway_engine.scans import object_stores, presence, tables
+from caraway_engine.scans import measured, object_stores, presence, tables
 from caraway_engine.scans.readers import files
 from caraway_engine.searching import embedding
 from caraway_engine.sessions import typed_values
@@ -65,6 +66,7 @@ class Registered:
             PUBLIC: viewing.DatasetSchema(),
             SOURCE_SCHEMA: viewing.SourceSchema(),
         }
+        self._facts: dict[TableName, RowFacts | None] = {}
         self._stores: dict[str, TableSpec] = {}
         """One table for each object store, from which the store's settings are taken."""
         self.unmeasured = _unmeasured(snapshot.tables)
@@ -151,6 +153,7 @@ class Registered:
                 self.searching[name] = made
                 self.stand_ins.update((each, base.stand_ins[each]) for each in made)
         self._null_safe = base._null_safe - gone
+        self._facts = {name: each for name, each in base._facts.items() if name not in gone}
         self.sizes = base.sizes.without(gone)
         self._stores = dict(base._stores)
         self.versions.by_name.update(
@@ -235,6 +238,14 @@ class Registered:
         if not facts.has_join and facts.is_complete:
             return None
         return dataframe.optimized_logical_plan()
+
+    def facts_of(self, name: TableName) -> RowFacts | None:
+        """Return what is known of the rows of a table, or None."""
+        if name in self.versions.by_name:
+            return self.versions.facts(name)
+        if name not in self._facts and name in self.installed:
+            self._facts[name] = measured.facts(*self.installed[name])
+        return self._facts.get(name)
 
     def physical_plan(self, name: TableName) -> ExecutionPlan:
         """Return a physical plan that reads a whole table."""

@@ -2,7 +2,7 @@
 
 Optimizing a plan takes about a millisecond for each statement, whose types need the optimized plan
 in any case. Plans with functions of the time are optimized for each run, because the optimizer
-computes these functions.
+computes these functions. Joins of plans that may run again are ordered by facts of their tables.
 """
 
 from functools import partial
@@ -10,10 +10,15 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from caraway_core.errors import InvalidQueryError
+from caraway_core.sqltext.explained import ExplainedStatement
 from caraway_engine.execution.contexts import Contexts
 from caraway_engine.execution.streams import OnWhole
+from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
+from caraway_engine.known_faults import names
 from caraway_engine.sessions.plans import StatementPlan
 
+_EXPLAINED = "explained"
 _WIDE = 1_000
 """The engine holds the interpreter while it optimizes a plan ahead: 0.5 s for 5,000 columns."""
 _SHORT_S = 0.25
@@ -23,10 +28,13 @@ _SHORT_S = 0.25
 class Reruns:
     """The optimized plans of a session's statements, and how long their runs took."""
 
-    def __init__(self, contexts: Contexts) -> None:
+    def __init__(self, contexts: Contexts, facts_of: FactsOf) -> None:
         self._contexts = contexts
+        self._facts_of = facts_of
+        self.policy: OrderPolicy = DEFAULT
         self._crowd = contexts.crowd
         self._optimized: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
+        self._ordered: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
         self._short: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
         self._lock = Lock()
 
@@ -42,11 +50,48 @@ class Reruns:
                 self._optimized[plan] = known
         return known
 
+    def ordered(self, plan: StatementPlan) -> Any:
+        """Return the optimized plan of a repeatable statement, with its joins in a good order.
+
+        The rows that it reads have to be in memory.
+        """
+        optimized = self.optimized(plan)
+        if not (plan.facts.has_join or plan.facts.has_subquery):
+            return optimized
+        with self._lock:
+            known = self._ordered.get(plan)
+        if known is None:
+            known = ordered(optimized, self._facts_of, self.policy)
+            if known is None or self._is_forbidden(known):
+                known = optimized
+            with self._lock:
+                self._ordered[plan] = known
+        return known
+
+    def _is_forbidden(self, plan: Any) -> bool:
+        """Return whether the engine would make a plan physical with wrong filters."""
+        try:
+            return bool(names.forbidden(self._contexts.main, plan))
+        except InvalidQueryError:
+            return True
+
+    def explained(self, behind: StatementPlan, asked: ExplainedStatement) -> Any:
+        """Return what explains a statement whose joins are ordered; None for others."""
+        if not is_repeatable(behind):
+            return None
+        plan = self.ordered(behind)
+        if plan is self.optimized(behind):
+            return None
+        words = ["EXPLAIN", *["ANALYZE"] * asked.is_run, *["VERBOSE"] * asked.is_verbose]
+        context = self._contexts.explaining()
+        context.register_view(_EXPLAINED, context.create_dataframe_from_logical_plan(plan))
+        return context.sql(f"{' '.join(words)} SELECT * FROM {_EXPLAINED}")
+
     def dataframe(self, plan: StatementPlan) -> Any:
         """Return what starts a statement: its optimized plan if every run may use the same one."""
         if not is_repeatable(plan) or is_wide_listing(plan):
             return plan.dataframe
-        return self._contexts.planned.create_dataframe_from_logical_plan(self.optimized(plan))
+        return self._contexts.planned.create_dataframe_from_logical_plan(self.ordered(plan))
 
     def start(self, plan: StatementPlan) -> Any:
         """Start a statement, in one partition if it is short and others occupy the cores."""
@@ -54,7 +99,7 @@ class Reruns:
             try:
                 narrow = self._contexts.narrow
                 return narrow.create_dataframe_from_logical_plan(
-                    self.optimized(plan)
+                    self.ordered(plan) if is_repeatable(plan) else self.optimized(plan)
                 ).execute_stream()
             except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
                 # Some plans cannot be made for one partition, see docs/decisions/0006.

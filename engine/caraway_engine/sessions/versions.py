@@ -11,6 +11,7 @@ from caraway_core.protocols.fleet import Task
 from caraway_core.tables import TableSpec
 from caraway_core.work import SubstraitFragment
 from caraway_engine import stored
+from caraway_engine.join_orders import RowFacts
 from caraway_engine.rows import entries
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import pruning, renaming, sharing
@@ -55,6 +56,10 @@ class DatasetVersions:
                 # Compare by value: a spec from another process is a new object.
                 same = next((each for each in known if each.spec == version), None)
                 self.by_name[name] = same or StoredVersion(name, version, self._partitions)
+
+    def facts(self, table: TableName) -> RowFacts | None:
+        """Return what is known of the rows of an accelerated dataset, or None."""
+        return self.by_name[table].facts(self._chunks)
 
     def views(self, tables: Iterable[TableName], logs: Logs) -> Views:
         """Return a view at the end of its log for each of the tables that has a log."""

@@ -12,10 +12,11 @@ from datafusion.catalog import Table
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
+from caraway_engine.join_orders import RowFacts, sampled
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import dealing
 from caraway_engine.sharing.shares import ListedPiece
-from caraway_engine.stored.content import Clock, Content
+from caraway_engine.stored.content import Clock, Content, VersionRows
 from caraway_engine.stored.views import VersionView
 from caraway_engine.stored.wanted import MissingChunks
 
@@ -42,6 +43,7 @@ class StoredVersion:
         """The view of the log that the newest one replaces; its readers must not start over."""
         self._views: WeakValueDictionary[object, VersionView] = WeakValueDictionary()
         self._finding = Lock()
+        self._facts: RowFacts | None = None
 
     @property
     def table(self) -> Table:
@@ -77,6 +79,17 @@ class StoredVersion:
     def fill(self, chunks: Chunks) -> MissingChunks | None:
         """Fill the table without a log; see `VersionView.fill`."""
         return self._base.fill(chunks)
+
+    def facts(self, chunks: Chunks) -> RowFacts | None:
+        """Return what orders of joins depend on; None while the rows are not in memory.
+
+        Changes since the version do not count.
+        """
+        if self._facts is None:
+            rows = self.content.plain(self.names, chunks)
+            if isinstance(rows, VersionRows):
+                self._facts = sampled.facts(self.spec.schema, rows.batches)
+        return self._facts
 
     def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
         """Return a table of some pieces without a log; see `VersionView.share`."""

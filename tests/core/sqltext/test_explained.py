@@ -17,7 +17,7 @@ from tests.kit.hostile import UNCLOSED
             ExplainedStatement("SELECT 1", is_run=False, is_verbose=True),
         ),
         ("EXPLAIN ANALYZE VERBOSE SELECT 1", ExplainedStatement("SELECT 1", True, True)),
-        ("EXPLAIN FORMAT TREE SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
+        ("EXPLAIN FORMAT TREE SELECT 1", ExplainedStatement("SELECT 1", False, has_format=True)),
         ("/* or * that */ EXPLAIN SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
         ("EXPLAIN/**/SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
         ("/* /* a */ b */ EXPLAIN SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
