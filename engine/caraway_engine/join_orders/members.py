@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from datafusion import DataFrame, Expr, SessionContext
 
-from caraway_engine.join_orders import expressions, keys, rebuilding
+from caraway_engine.join_orders import expressions, failing, keys, rebuilding
 from caraway_engine.join_orders.choosing import Edge, ShapeProblem
 from caraway_engine.join_orders.estimates import Estimate, names_of
 from caraway_engine.join_orders.regions import JoinCondition, JoinRegion, NotMovableError, Shape
@@ -34,7 +34,8 @@ class Members:
         """Take the plans.
 
         Raises:
-            NotMovableError: two plans have a column of the same name, or a condition has none.
+            NotMovableError: two plans have a column of the same name, or a condition has none or
+                might fail.
         """
         self.plans = [*region.leaves, *(each.plan for each in region.filtering)]
         self._region = region
@@ -43,8 +44,10 @@ class Members:
         self._owners: dict[str, int] = {}
         self._columns: dict[str, Expr] = {}
         self._types: dict[str, pa.DataType] = {}
+        self._frames: list[DataFrame] = []
         for number, plan in enumerate(self.plans):
             frame = rebuilding.frame(context, plan)
+            self._frames.append(frame)
             schema = frame.schema()
             names = names_of(plan_nodes.typed(plan))
             columns = frame.find_qualified_columns(*schema.names)
@@ -53,6 +56,10 @@ class Members:
                     raise NotMovableError
                 self._owners[name] = number
                 self._columns[name], self._types[name] = column, field.type
+        filtering = (each for join in region.filtering for each in join.conditions)
+        for each in (*region.conditions, *filtering):
+            if not failing.cannot_fail(each.expression, self._type_of):
+                raise NotMovableError
         self._same = self._equal_columns()
         self._doubled = self._doubled_sets()
         self._leaves = [self._leaves_of(each) for each in region.conditions]
@@ -124,6 +131,13 @@ class Members:
                 covered.add(edge.same)
                 left, right = (self._columns[name] for name in edge.columns)
                 yield left == right
+
+    def _type_of(self, expression: Any) -> pa.DataType | None:
+        """Return the type of an expression over one plan."""
+        owners = {self._owners.get(name) for name in expressions.columns(expression)}
+        if len(owners) != 1 or (owner := owners.pop()) is None:
+            return None
+        return self._frames[owner].select(Expr(expression)).schema().field(0).type
 
     def _leaves_of(self, condition: JoinCondition) -> int:
         found = 0

@@ -17,8 +17,10 @@ from caraway_engine.execution.streams import OnWhole
 from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
 from caraway_engine.known_faults import names
 from caraway_engine.sessions.plans import StatementPlan
+from caraway_engine.statements import plan_nodes
 
 _EXPLAINED = "explained"
+_ANTI = frozenset({"LeftAnti", "RightAnti"})
 _WIDE = 1_000
 """The engine holds the interpreter while it optimizes a plan ahead: 0.5 s for 5,000 columns."""
 _SHORT_S = 0.25
@@ -61,7 +63,9 @@ class Reruns:
         with self._lock:
             known = self._ordered.get(plan)
         if known is None:
-            known = ordered(optimized, self._facts_of, self.policy)
+            known = None
+            if not _may_be_null_aware(plan, optimized):
+                known = ordered(optimized, self._facts_of, self.policy)
             if known is None or self._is_forbidden(known):
                 known = optimized
             with self._lock:
@@ -128,6 +132,20 @@ class Reruns:
     def _is_short(self, plan: StatementPlan) -> bool:
         with self._lock:
             return self._short.get(plan, False)
+
+
+def _may_be_null_aware(plan: StatementPlan, optimized: Any) -> bool:
+    """Return whether an anti join may be that of NOT IN, which a plan that is rebuilt loses.
+
+    The engine shows an anti join of NOT IN as one of NOT EXISTS. Facts of a plan tell of its own
+    NOT IN, but not of one in a view.
+    """
+    if plan.facts.uncut is None and not plan.views:
+        return False
+    return any(
+        each.kind == "Join" and str(each.variant.join_type()) in _ANTI
+        for each in plan_nodes.nodes(optimized)
+    )
 
 
 def is_repeatable(plan: StatementPlan) -> bool:
