@@ -69,7 +69,9 @@ class Mariadb:
         with (self._folder / "log.txt").open("a") as log:
             self._process = subprocess.Popen(
                 [_SERVER, "--no-defaults", f"--datadir={self._folder / 'data'}", *_identity(),
-                 f"--socket={self.socket}", f"--pid-file={self._folder / 'pid'}", *_FLAGS],
+                 f"--socket={self.socket}", f"--pid-file={self._folder / 'pid'}",
+                 # In a folder of others, a server that starts removes what they keep there.
+                 f"--tmpdir={self._folder}", *_FLAGS],
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         until(self._answers, "MariaDB answers", _START_S)
