@@ -11,6 +11,7 @@ MODULES = {
     "tests.differential.join_trees": "queries",
     "tests.differential.outer_unions": "unions",
     "tests.differential.pushed_statements": "statements",
+    "tests.differential.test_row_changes": "statements",
     "tests.engine.known_faults.test_right_joins": "statements",
 }
 DRAW = """
