@@ -22,7 +22,7 @@ _QUIET_S, _QUIET = 2.0, 0.1
 
 
 class Cost(NamedTuple):
-    """What one run of a query takes."""
+    """The wall time and the processor time of one run of a query."""
 
     wall_s: float
     work_s: float

@@ -1,4 +1,4 @@
-"""Requirements for every database that rows are inserted into."""
+"""Each writable database inserts all rows of an INSERT, or none, and says which."""
 
 import asyncio
 import itertools

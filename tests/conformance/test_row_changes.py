@@ -1,4 +1,4 @@
-"""Requirements for every database whose rows statements update and delete."""
+"""Each writable database runs an UPDATE or DELETE whole, or refuses it."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal

@@ -19,7 +19,7 @@ class DatabaseRows(ABC):
     """
 
     failures: ClassVar[tuple[type[Exception], ...]]
-    """What the driver raises where a statement fails."""
+    """The exceptions of the driver for a statement that fails."""
     stop_again_s: ClassVar[float] = 0.2
     """Stopping is repeated, because the statement may start after the first one."""
 

@@ -23,7 +23,7 @@ class DatabaseWrite(ABC):
     """A statement that writes all of its rows, or none."""
 
     failures: ClassVar[tuple[type[Exception], ...]]
-    """What the driver raises where a statement fails."""
+    """The exceptions of the driver for a statement that fails."""
     stop_again_s: ClassVar[float] = 0.2
     """Stopping is repeated, because the statement may start after the first one."""
     verb = "INSERT into"

@@ -1,4 +1,4 @@
-"""What is said of a write that ends badly: its rows may be there, or some of them stay."""
+"""The error of a write that fails at COMMIT, or without transactions, says which rows stay."""
 
 import threading
 from collections.abc import Iterator
