@@ -70,7 +70,7 @@ def _manifest(folder: Path, pg: postgres.Server, my: Mariadb) -> Path:
         "name": "catalogs",
         "runtime": {"scheduler": {"state_location": "results"}},
         "catalogs": [
-            {"from": "postgres", "name": "pg", "params": pg.params},
+            {"from": "postgres", "name": "pg", "params": pg.params, "access": "read_write_create"},
             {"from": "mysql", "name": "my", "params": {**my.params, "mysql_db": ""}},
             {"from": "duckdb", "name": "du", "params": {"duckdb_open": "d.duckdb"}},
             {"from": "sqlite", "name": "sq", "params": {"sqlite_file": "s.db"}},
@@ -147,3 +147,18 @@ def test_rows_are_changed_by_one_executor(running: Running) -> None:
     assert running.rows("SELECT count(*) AS n FROM kept WHERE k < 11") == [{"n": 0}]
     answer = running.served.ask("DELETE FROM kept WHERE sqrt(k) > 2")
     assert answer.status == 400 and "its database may take its condition" in answer.error
+
+
+def test_a_table_is_created_by_one_executor(running: Running) -> None:
+    sql = f"CREATE TABLE pg.public.made AS SELECT a.n, b.k FROM {TABLES[2]} a JOIN {TABLES[1]} b "
+    assert running.rows(f"{sql} ON a.n = b.n") == [{"count": COUNT}]
+    assert running.rows("SELECT count(*) AS n, sum(k) AS k FROM pg.public.made") == [
+        {"n": COUNT, "k": sum(EACH)}
+    ]
+    answer = running.served.ask(
+        "CREATE TABLE pg.public.failed AS SELECT 1 / (k - 6) FROM du.main.t"
+    )
+    assert answer.status == 400
+    assert running.rows("DROP TABLE pg.public.made") == [{"count": 0}]
+    for name in ("made", "failed"):
+        assert running.served.ask(f"SELECT * FROM pg.public.{name}").status == 400

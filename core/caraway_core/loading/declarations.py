@@ -77,3 +77,5 @@ class DatabaseReader(Declaration):
     """It is a `RemoteWriter`, so rows can be inserted."""
     is_changeable: bool = False
     """It is a `RemoteChanger`, so rows can be updated and deleted."""
+    is_creating: bool = False
+    """It is a `RemoteCreator`, so tables can be created and dropped."""

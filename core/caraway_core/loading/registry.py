@@ -145,6 +145,11 @@ def is_written(name: str) -> bool:
     return name in REMOTE_READERS and database_reader(name).is_writable
 
 
+def is_created(name: str) -> bool:
+    """Return whether tables of a reader of databases are created and dropped, if there is one."""
+    return name in REMOTE_READERS and database_reader(name).is_creating
+
+
 def extra_of(point: "EntryPoint") -> str:
     """Return the extra that an entry point needs.
 

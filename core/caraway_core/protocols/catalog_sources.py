@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +71,17 @@ class CatalogSource(Protocol):
 
         Raises:
             DatasetError: it is gone, unreadable, refused or of no usable shape.
+        """
+        ...
+
+
+class CreatingCatalogSource(CatalogSource, Protocol):
+    """A catalog source whose tables are created and dropped by a `RemoteCreator`."""
+
+    def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
+        """Return where a table is or will be, without its columns.
+
+        Raises:
+            DatasetError: there can be no such table.
         """
         ...

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 
 
@@ -115,4 +116,20 @@ class RemoteChanger(RemoteWriter, Protocol):
         Raises:
             InvalidQueryError: the database would set other values.
         """
+        ...
+
+
+class RemoteCreator(RemoteChanger, Protocol):
+    """A changer that also creates and drops tables. Its declaration says so."""
+
+    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
+        """Return what creates a table with rows, all of it or nothing. Never blocks.
+
+        Raises:
+            InvalidQueryError: the database has no type for a column.
+        """
+        ...
+
+    def drop(self, table: RemoteTable) -> RemoteChange:
+        """Return what drops a table, unless others depend on it. Never blocks."""
         ...

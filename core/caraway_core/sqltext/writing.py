@@ -2,9 +2,11 @@
 
 import re
 
-from caraway_core.sqltext import grammar, lexer
+from caraway_core.sqltext import grammar, lexer, table_statements
 
 _VERBS = ("INSERT", "REPLACE", "MERGE", "UPDATE", "DELETE", "TRUNCATE")
+_FIRST = _VERBS + table_statements.VERBS
+"""Those that come first where they change anything, and words that are names elsewhere."""
 _RUNS_WHAT_IT_EXPLAINS = ("ANALYZE", "ANALYSE")
 _LONGEST_READ = 256 * 1024
 """In longer texts the verb may be anywhere: parsing 4 MiB takes seconds, in the process that serves
@@ -22,7 +24,7 @@ _BEFORE_NAME = re.compile(
 def begins_with_write(sql: str) -> bool:
     """Return whether the first word is a verb that changes a table; if unsure, return True."""
     word = lexer.first_word(sql[:_LONGEST_READ])
-    return word in _VERBS or (word is None and len(sql) > _LONGEST_READ)
+    return word in _FIRST or (word is None and len(sql) > _LONGEST_READ)
 
 
 def may_change(sql: str) -> bool:
@@ -32,6 +34,8 @@ def may_change(sql: str) -> bool:
     False would write twice.
     """
     upper = sql.upper()
+    if any(verb in upper for verb in table_statements.VERBS) and begins_with_write(sql):
+        return True
     if not any(verb in upper for verb in _VERBS):
         return False
     return len(sql) > _LONGEST_READ or _has_write(lexer.plain(sql))

@@ -15,6 +15,7 @@ from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.protocols.offers import OfferOrder
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.releases.protocol_versions import growing
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import TableSpec
 
 Scalar = None | bool | int | float | str | list[Any] | ArrowValue
@@ -24,6 +25,8 @@ GIVEN_SCHEMA = "exchange"
 """The schema of rows that come with a statement. It lists none of them."""
 INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
 """The engine's names for write operations."""
+DEFINITION = "Table Definition"
+"""The name of a write that creates or drops a table."""
 
 
 def all_tables_of(catalog: str) -> TableName:
@@ -134,6 +137,7 @@ class Statement:
     table that it reads. `found` are the rows of its searches, by the names of `StatementSearch`;
     None: they did not run. With `offer`, executors may serve the rows; the stream then has them in
     `offered`. With `index`, an index may give the rows; the statement alone returns the same.
+    With `defines`, its rows become a new table, or a table is dropped; the answer is their count.
     Log lines about the statement include its `trace_id`.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
@@ -159,6 +163,7 @@ class Statement:
     offer: OfferOrder | None = None
     index: IndexOrder | None = field(default=None, repr=False)
     trace_id: str = field(default="", repr=False, compare=False)
+    defines: TableDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -100,7 +100,8 @@ def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
         )
     return InvalidQueryError(
         f"{_statement_words(what)} is not supported: statements read and, where a dataset is "
-        "`read_write`, write rows; tables are defined in the manifest."
+        "`read_write`, write rows; tables are defined in the manifest, or created in a source "
+        "catalog that is `read_write_create`."
     )
 
 

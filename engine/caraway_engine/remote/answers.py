@@ -10,7 +10,13 @@ import pyarrow.dataset as ds
 from datafusion.catalog import Table
 
 from caraway_core.loading import registry
-from caraway_core.protocols.remote import RemoteChanger, RemoteReader, RemoteRows, RemoteWriter
+from caraway_core.protocols.remote import (
+    RemoteChanger,
+    RemoteCreator,
+    RemoteReader,
+    RemoteRows,
+    RemoteWriter,
+)
 from caraway_core.work import SourceQuery
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
@@ -42,6 +48,12 @@ def changer(name: str) -> RemoteChanger | None:
     """Return the reader of a kind of table, if it also updates and deletes rows."""
     is_changeable = registry.database_reader(name).is_changeable
     return cast("RemoteChanger", reader(name)) if is_changeable else None
+
+
+def creator(name: str) -> RemoteCreator | None:
+    """Return the reader of a kind of table, if it also creates and drops tables."""
+    is_creating = registry.database_reader(name).is_creating
+    return cast("RemoteCreator", reader(name)) if is_creating else None
 
 
 def use(name: str, reader: RemoteReader) -> None:

@@ -16,6 +16,8 @@ from caraway_engine.remote import answers, streams
 from caraway_engine.remote.opened import OpenedReads, noted
 from caraway_engine.remote.streams import OwnBatch
 
+COUNTED = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
+
 
 def target(table: TableSpec | None) -> RemoteTable | None:
     """Return the table if a database keeps it."""
@@ -45,7 +47,7 @@ def inserting(table: RemoteTable, columns: pa.Schema, start: Callable[[], Any]) 
         raise InvalidQueryError(
             f"INSERT is not supported: rows of {table.title} cannot be written here"
         )
-    return _Inserting(writer.insert(table, columns), start, columns)
+    return InsertingRows(writer.insert(table, columns), start, columns)
 
 
 class WriteStream(OwnStream):
@@ -71,7 +73,7 @@ class WriteStream(OwnStream):
         streams.closer.give(self._writing)
 
 
-class _Inserting:
+class InsertingRows:
     """An INSERT under way."""
 
     def __init__(self, insert: RemoteInsert, start: Callable[[], Any], columns: pa.Schema) -> None:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
@@ -73,6 +74,21 @@ class AnsweredPlans:
             return Startable(plan, schema, writes.nothing(context).execute_stream)
         made = changing.changing(table, change)
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+
+    def defining(
+        self, plan: StatementPlan, schema: pa.Schema, definition: TableDefinition
+    ) -> Startable:
+        """Return a startable that creates a table with the rows of a plan, or drops one.
+
+        Raises:
+            InvalidQueryError: the database cannot keep its columns.
+        """
+        from caraway_engine.remote import defining, writing
+
+        run = partial(natively.run, plan.dataframe, self._registered.scratch)
+        made = defining.defining(definition, schema, run)
+        stream = partial(writing.WriteStream, made, writing.COUNTED)
+        return Startable(plan, writing.COUNTED, stream, is_waiting=True)
 
     def explained(self, made: Startable, behind: StatementPlan) -> Startable:
         """Have an EXPLAIN show the statements for databases of the plan behind it.

@@ -1,7 +1,7 @@
 """Analyses a planned statement: which tables it reads and whether it can be distributed."""
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -89,6 +89,20 @@ def analyse(
         objection,
         _divisible_reads(plan, specs) if plan else {},
         pruning.reads(plan) if plan else {},
+    )
+
+
+def writing(analysis: Analysis, table: TableName) -> Analysis:
+    """Return the analysis of a statement that writes a table: it runs whole, and once."""
+    return replace(
+        analysis,
+        written=table,
+        reads_only_catalog=False,
+        plan=None,
+        objection="a statement that does more than read runs whole",
+        reads={},
+        filters={},
+        is_answered=False,
     )
 
 

@@ -69,6 +69,8 @@ class StatementPlanner:
         self._versions.fill(plan.stored, plan.views)
         try:
             schema = self._schema(plan)
+            if statement.defines is not None:
+                return self._answered.defining(plan, schema, statement.defines)
             if table := self._registered.written(plan.facts):
                 if plan.facts.changes_rows:
                     return self._answered.changing(plan, schema, table)
@@ -145,6 +147,8 @@ class StatementPlanner:
                 found={each.name for each in statement.found or ()},
             )
             analysis = replace(analysis, tables=analysis.tables | plan.stored)
+            if plan.effect.written is not None:
+                analysis = distribution.writing(analysis, plan.effect.written)
             if analysis.plan is not None and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
                     analysis = self._answered.refined(plan, analysis)
@@ -231,7 +235,7 @@ class StatementPlanner:
     def _plan(self, statement: Statement) -> StatementPlan:
         if plan := self.kept(statement):
             return plan
-        options = _READ_WRITE if statement.writable else READ_ONLY
+        options = _READ_WRITE if statement.writable and not statement.defines else READ_ONLY
         try:
             with viewing.limits_of(statement):
                 framed = self._framed(statement, options)
@@ -274,7 +278,7 @@ class StatementPlanner:
             dataframe, joined = writes.nothing(self._contexts.main), None
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
             raise SourceNotReadError("the statement reads no dataset that its source may answer")
-        effect = statements.effect(facts)
+        effect = statements.effect(facts, statement.defines)
         if effect.written is not None and effect.written in self._versions:
             raise QueryForbiddenError(
                 f"dataset '{effect.written}' is accelerated: change its rows at the source, "

@@ -119,6 +119,7 @@ def key_of(statement: Statement) -> str | None:
         or statement.parameters
         or statement.targets
         or statement.as_changes
+        or statement.defines
         or statement.bound
         or statement.sources
         or statement.readable is not None

@@ -6,6 +6,7 @@ from caraway_core.errors import InvalidQueryError, QueryError, QueryForbiddenErr
 from caraway_core.ids import TableName
 from caraway_core.sqltext import placeholders
 from caraway_core.statements import all_tables_of
+from caraway_core.statements.definitions import TableDefinition
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 _OF_NUMBERS = frozenset({TableName("generate_series()"), TableName("range()")})
@@ -20,9 +21,17 @@ class Effect:
     reads_only_catalog: bool
 
 
-def effect(facts: PlanFacts) -> Effect:
-    """Return the effects of a plan."""
-    return Effect(facts.write.table if facts.write else None, facts.reads_only_catalog)
+def effect(facts: PlanFacts, defines: TableDefinition | None = None) -> Effect:
+    """Return the effects of a plan, whose rows may become a table.
+
+    Raises:
+        InvalidQueryError: they would, but it is no query.
+    """
+    if defines is None:
+        return Effect(facts.write.table if facts.write else None, facts.reads_only_catalog)
+    if facts.operation is not Operation.QUERY:
+        raise InvalidQueryError(f"{defines.verb} needs a query; write AS SELECT ...")
+    return Effect(defines.name, reads_only_catalog=False)
 
 
 def check_reads(facts: PlanFacts, readable: frozenset[TableName]) -> None:

@@ -34,7 +34,9 @@ from caraway_gateway.services import Connection, ManifestInForce, Services
 from caraway_scheduler.catalog import catalog_tables, descriptions, missing, primary_keys
 from caraway_scheduler.catalog import functions as function_listing
 from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.catalog.table_definitions import TableDefinitions
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
+from caraway_scheduler.dispatch.wrappers.defining import DefiningDispatch
 from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.history.executors import recorder
@@ -110,7 +112,8 @@ async def services(
     rerankers.ask = searching.asked(models)
     backend.report_failures(catalog.failed_later)
     described = DescribingDispatch(backend.dispatch, catalog.source_catalogs)
-    dispatch = SourceDispatch(described, accelerations, partial(missing.explained, catalog))
+    defining = DefiningDispatch(described, TableDefinitions(catalog.source_catalogs))
+    dispatch = SourceDispatch(defining, accelerations, partial(missing.explained, catalog))
     queries = _queries(settings, dispatch, catalog, cache, history, tallies)
     jobs = await open_jobs(
         stored.state,

@@ -13,6 +13,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
+from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import params
 
 _PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
@@ -109,6 +110,13 @@ def of_catalog(request: CatalogRequest, param: str, table: ListedTable | None) -
         base_dir=request.base_dir,
         cache_dir=request.cache_dir,
     )
+
+
+def place(request: SourceRequest, param: str, table: ListedTable) -> RemoteTable:
+    """Return where a table of a catalog is or will be, without its columns."""
+    file = DatabaseFile.of(request, param)
+    login = {"path": str(file.path)}
+    return RemoteTable(pa.schema([]), request.connector, (table.schema, table.name), (), login)
 
 
 def _bare(part: str) -> str:

@@ -28,6 +28,7 @@ class DatabaseWrite(ABC):
     """Stopping is repeated, because the statement may start after the first one."""
     verb = "INSERT into"
     done = "inserted"
+    subject = "the rows were committed; look whether they are"
 
     def __init__(self, table: RemoteTable) -> None:
         """Take the table that is written."""
@@ -55,6 +56,7 @@ class DatabaseWrite(ABC):
                 if self._is_closed:
                     raise self._stopped()
                 self._begin()
+                self._prepare()
                 count = work()
                 if self._is_closed:
                     raise self._stopped()
@@ -72,11 +74,23 @@ class DatabaseWrite(ABC):
 
     def _refused(self, what: str) -> InvalidQueryError:
         """Return the error of values that the table does not take."""
-        return InvalidQueryError(f"{self._title} failed: {what}; no row was {self.done}")
+        return InvalidQueryError(f"{self._title} failed: {what}; {self._nothing}")
 
     @abstractmethod
     def _begin(self) -> None:
         """Connect, and begin the transaction."""
+
+    def _prepare(self) -> None:  # noqa: B027 -- few statements need it
+        """Do what comes first in the transaction, or nothing."""
+
+    @abstractmethod
+    def _run(self, sql: str) -> None:
+        """Run a statement without rows."""
+
+    @property
+    @abstractmethod
+    def _relation(self) -> str:
+        """The table in SQL."""
 
     @abstractmethod
     def _commit(self) -> None:
@@ -103,24 +117,28 @@ class DatabaseWrite(ABC):
         return False
 
     def _stopped(self) -> QueryError:
-        return ExecutionError(f"the statement was stopped; no row was {self.done}")
+        return ExecutionError(f"the statement was stopped; {self._nothing}")
 
     def _failed(self, exc: Exception, *, is_ending: bool) -> QueryError:
         if is_ending and self._is_lost(exc):
             return ExecutionError(
-                f"{self._title}: the connection failed while the rows were committed; look whether "
-                f"they are {self.done} before you run it again"
+                f"{self._title}: the connection failed while {self.subject} {self.done} before "
+                "you run it again"
             )
         reason = self._reason(exc)
         is_kept = not is_ending and self._keeps_rows()
         if reason.is_of_values and not is_kept:
             return self._refused(reason.text)
-        left = self._kept if is_kept else f"no row was {self.done}"
+        left = self._kept if is_kept else self._nothing
         return ExecutionError(f"{self._title} failed: {reason.text}; {left}")
 
     @property
     def _title(self) -> str:
         return f"{self.verb} {self._table.title}"
+
+    @property
+    def _nothing(self) -> str:
+        return f"no row was {self.done}"
 
     @property
     def _kept(self) -> str:

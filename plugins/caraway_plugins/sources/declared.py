@@ -84,4 +84,5 @@ POSTGRES_READER = DatabaseReader(
     dialect=postgres.POSTGRES,
     is_writable=True,
     is_changeable=True,
+    is_creating=True,
 )

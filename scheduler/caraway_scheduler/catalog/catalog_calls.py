@@ -3,13 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredCatalog
-from caraway_core.protocols.catalog_sources import CatalogRequest, CatalogSource, ListedTable
-from caraway_core.tables import TableSpec
+from caraway_core.protocols.catalog_sources import (
+    CatalogRequest,
+    CatalogSource,
+    CreatingCatalogSource,
+    ListedTable,
+)
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_scheduler.catalog.asking import SourceCalls
 
 MOST_TABLES = 100_000
@@ -76,6 +81,16 @@ class CatalogCalls:
         """
         source, request = self._source(declared)
         return await self._call(lambda asked: source.resolve(asked, table), request)
+
+    async def place(self, declared: DeclaredCatalog, table: ListedTable) -> RemoteTable:
+        """Return where a table is or will be, of a catalog in which tables are created.
+
+        Raises:
+            DatasetError: there can be no such table.
+        """
+        source, request = self._source(declared)
+        creating = cast("CreatingCatalogSource", source)
+        return await self._call(lambda asked: creating.place(asked, table), request)
 
     def _source(self, declared: DeclaredCatalog) -> tuple[CatalogSource, CatalogRequest]:
         try:

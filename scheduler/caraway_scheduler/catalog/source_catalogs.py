@@ -11,15 +11,17 @@ from caraway_core.concurrency import backoff, tasks
 from caraway_core.errors import (
     DatasetError,
     DatasetLoadingError,
+    InvalidQueryError,
     QueryError,
     TableNotFoundError,
 )
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.manifest import DeclaredCatalog
+from caraway_core.protocols.catalog_sources import ListedTable
 from caraway_core.sqltext import mentions
 from caraway_core.statements import all_tables_of
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_scheduler.catalog import nearest, polling
 from caraway_scheduler.catalog.catalog_calls import CatalogCalls
 from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
@@ -60,7 +62,7 @@ class SourceCatalogs:
         return frozenset(
             all_tables_of(name)
             for name, state in self.states.items()
-            if state.declared.access == "read_write"
+            if state.declared.access != "read"
         )
 
     @property
@@ -125,6 +127,30 @@ class SourceCatalogs:
         if (failure := self._failures().get(missing)) is not None:
             raise _away(f"table '{missing}' cannot be read: {failure}")
         return missing in state.described
+
+    async def renew(self, state: SourceCatalogState) -> None:
+        """List a catalog now, as a statement creates or has created a table there.
+
+        Raises:
+            DatasetLoadingError: it is away.
+        """
+        try:
+            await self._list(state)
+        except DatasetError as exc:
+            state.fail(exc)
+            state.stale.set()
+            raise _away(f"catalog '{state.name}' cannot be listed: {exc.message}") from exc
+
+    async def place(self, state: SourceCatalogState, table: ListedTable) -> RemoteTable:
+        """Return where a table is or will be.
+
+        Raises:
+            InvalidQueryError: there can be no such table.
+        """
+        try:
+            return await self._calls.place(state.declared, table)
+        except DatasetError as exc:
+            raise InvalidQueryError(f"catalog '{state.name}': {exc.message}") from exc
 
     def stop(self) -> None:
         """Mark all as stopped; the owner of the tasks ends them."""

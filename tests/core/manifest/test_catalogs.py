@@ -31,6 +31,8 @@ def test_without_include_all_is_included(loads: Loads) -> None:
     assert found.includes("any.table") and found.access == "read"
     written = LISTED + "  - {from: mysql, name: my, access: read_write}\n"
     assert loads(written).catalogs[0].access == "read_write"
+    created = LISTED + "  - {from: mysql, name: my, access: read_write_create}\n"
+    assert loads(created).catalogs[0].access == "read_write_create"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,10 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ("{from: postgres, name: a.b}", "'a.b' is not a table name"),
         ("{from: postgres, name: 'x; DROP'}", "is not a table name"),
         ("{from: postgres, name: a, include: [orders]}", "'orders' has no schema; write"),
-        ("{from: postgres, name: a, access: read_write_create}", "write `read_write`, as tables"),
+        (
+            "{from: caraway, name: a, access: read_write_create}",
+            "tables of 'caraway' are only read",
+        ),
         ("{from: flightsql, name: a, access: read_write}", "tables of 'flightsql' are only read"),
         ("{from: 'iceberg:https://h', name: a, access: read_write}", "tables of 'iceberg' are on"),
         ("{from: postgres, name: a, access: write}", "is not one of: read, read_write"),

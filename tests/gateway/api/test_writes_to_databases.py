@@ -185,3 +185,75 @@ async def test_tables_of_catalogs_are_written(tmp_path: Path) -> None:
             assert (await runtime.sql(sql)).status_code == 403
             assert (await job(runtime, sql)).get("status") != "SUCCEEDED"
         assert len((await runtime.sql("SELECT * FROM sq.main.t")).json()) == 4
+
+
+CREATING = """
+runtime:
+  caching: {sql_results: {enabled: true}}
+  auth: {api-key: {keys: ['writer:rw', 'reader:ro']}}
+catalogs:
+  - {from: sqlite, name: sq, access: read_write_create, params: {sqlite_file: s.db}}
+  - {from: duckdb, name: du, access: read_write_create, include: [main.t, main.new*],
+     params: {duckdb_open: d.duckdb}}
+  - {from: sqlite, name: written, access: read_write, params: {sqlite_file: s.db}}
+"""
+
+
+async def test_tables_of_catalogs_are_created_and_dropped(tmp_path: Path) -> None:
+    for name, (_, run) in {"d.duckdb": KINDS["duckdb"], "s.db": KINDS["sqlite"]}.items():
+        run(tmp_path / name, TABLE, "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    async with running(tmp_path, CREATING) as runtime:
+        await ready(runtime)
+
+        async def count(sql: str, **options: Any) -> int:
+            made = await runtime.sql(sql, **options)
+            assert made.status_code == 200, made.text
+            (row,) = made.json()
+            return int(row["count"])
+
+        for catalog in ("sq.main", "du.main"):
+            source = "du.main.t" if catalog == "sq.main" else "sq.main.t"
+            assert await count(f"CREATE TABLE {catalog}.new1 AS SELECT * FROM {source}") == 2
+            listed = f"SELECT * FROM {catalog}.new1 ORDER BY id"
+            for _ in range(2):
+                found = await runtime.sql(listed)
+                assert found.json() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}], found.text
+            assert await count(f"CREATE TABLE IF NOT EXISTS {catalog}.new1 AS SELECT 1 AS a") == 0
+            assert await count(f"CREATE TABLE {catalog}.new2 (a INT PRIMARY KEY, b TEXT)") == 0
+            assert await count(f"INSERT INTO {catalog}.new2 VALUES (1, 'x')") == 1
+            done = await job(runtime, f"CREATE TABLE {catalog}.new3 AS SELECT 7 AS a")
+            assert done["status"] == "SUCCEEDED", done
+            shown = await runtime.sql(
+                "SELECT table_name AS n FROM runtime.catalog_tables "
+                f"WHERE table_catalog = '{catalog[:2]}' ORDER BY 1"
+            )
+            assert [each["n"] for each in shown.json()] == ["new1", "new2", "new3", "t"]
+            # The same name with other columns is another table.
+            assert await count(f"DROP TABLE {catalog}.new1") == 0
+            assert (await runtime.sql(listed)).status_code == 400
+            assert await count(f"DROP TABLE IF EXISTS {catalog}.new1") == 0
+            assert await count(f"CREATE TABLE {catalog}.new1 AS SELECT 9 AS id") == 1
+            assert (await runtime.sql(listed)).json() == [{"id": 9}]
+        for sql, status, words in (
+            ("CREATE TABLE sq.main.new1 AS SELECT 1 AS a", 400, "is there; nothing is created"),
+            ("CREATE TABLE sq.main.x AS SELECT 1 / 0 AS a", 400, "ivi"),
+            ("CREATE TABLE sq.other.x AS SELECT 1 AS a", 400, "'main' alone"),
+            ('CREATE TABLE sq.main."a.b" AS SELECT 1 AS a', 400, "no dots, slashes or quotes"),
+            ("CREATE TABLE du.main.x AS SELECT 1 AS a", 403, "'include' of catalog 'du' leaves"),
+            ("CREATE TABLE du.away.newx AS SELECT 1 AS a", 403, "leaves out away.newx"),
+            ("CREATE TABLE written.main.x AS SELECT 1 AS a", 403, "access: read_write_create"),
+            ("DROP TABLE written.main.t", 403, "access: read_write_create"),
+            ("DROP TABLE sq.main.away", 400, "not found"),
+            ("CREATE TABLE nowhere.main.x AS SELECT 1 AS a", 400, "created in a source"),
+            ("CREATE TABLE sq.main.x AS INSERT INTO sq.main.t VALUES (9, 'x')", 403, "refused"),
+        ):
+            answer = await runtime.sql(sql)
+            assert (answer.status_code, words in answer.text) == (status, True), (sql, answer.text)
+            assert str(tmp_path) not in answer.text
+        runtime.api.headers.update({"x-api-key": "reader"})
+        for sql in ("CREATE TABLE sq.main.x AS SELECT 1 AS a", "DROP TABLE sq.main.t"):
+            answer = await runtime.sql(sql)
+            assert (answer.status_code, "may only read" in answer.text) == (403, True), answer.text
+            assert (await job(runtime, sql)).get("status") != "SUCCEEDED"
+        left = await runtime.sql("SELECT count(*) AS n FROM sq.main.t")
+        assert left.json() == [{"n": 2}]

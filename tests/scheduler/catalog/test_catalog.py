@@ -15,6 +15,7 @@ from caraway_core.statements import CatalogSnapshot
 from caraway_gateway.services import Services
 from caraway_plugins.sources.files import LocalFiles
 from caraway_scheduler.catalog import catalog
+from caraway_scheduler.dispatch.wrappers.defining import DefiningDispatch
 from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
@@ -98,8 +99,9 @@ async def test_an_install_that_raises_once_lets_the_start_end_and_is_retried(
 
     def haunt(services: Services) -> None:
         outer = services.dispatch
-        assert isinstance(outer, SourceDispatch) and isinstance(outer.inner, DescribingDispatch)
-        dispatch = outer.inner
+        assert isinstance(outer, SourceDispatch) and isinstance(outer.inner, DefiningDispatch)
+        dispatch = outer.inner.inner
+        assert isinstance(dispatch, DescribingDispatch)
         install = dispatch.inner.install
 
         async def haunted(snapshot: CatalogSnapshot) -> Mapping[TableName, str]:

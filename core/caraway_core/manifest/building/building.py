@@ -52,7 +52,7 @@ def catalog(shape: CatalogSection, base_dir: Path) -> DeclaredCatalog:
         description=shape.description,
         include=shape.include,
         params={**shape.params, **shape.dataset_params},
-        access="read" if shape.access == "read" else "read_write",
+        access=shape.access,
     )
 
 

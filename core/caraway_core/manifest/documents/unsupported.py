@@ -107,11 +107,6 @@ IN_DATASET = (
 IN_VIEW = _IN_ACCELERATION
 IN_CATALOG = (
     UnsupportedKey(
-        "access",
-        _is_any_of("read_write_create"),
-        "write `read_write`, as tables are not created in a catalog",
-    ),
-    UnsupportedKey(
         "acceleration", _is_on, "remove it, and accelerate a view over a table of the catalog"
     ),
 )

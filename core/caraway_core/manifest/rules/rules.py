@@ -13,6 +13,8 @@ from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.rules import acceleration_rules, change_rules, search_rules
 from caraway_core.manifest.texts import names
 
+_CREATES = "read_write_create"
+
 
 def manifest(document: Document) -> Iterator[Problem]:
     """Yield the problems of the top level of a manifest."""
@@ -50,10 +52,16 @@ def catalog(document: Document) -> Iterator[Problem]:
         connector = names.split_origin(str(document.value.get("from"))).connector
     except ValueError:
         return
-    is_written = document.value.get("access") == "read_write"
-    if is_written and connector in registry.CATALOG_SOURCES and not registry.is_written(connector):
+    access = document.value.get("access")
+    if connector not in registry.CATALOG_SOURCES or access not in ("read_write", _CREATES):
+        return
+    if not registry.is_written(connector):
         yield document.problem(
-            ("access",), f"tables of '{connector}' are only read; remove `access: read_write`"
+            ("access",), f"tables of '{connector}' are only read; remove `access: {access}`"
+        )
+    elif access == _CREATES and not registry.is_created(connector):
+        yield document.problem(
+            ("access",), f"no tables are created in '{connector}'; write `access: read_write`"
         )
 
 

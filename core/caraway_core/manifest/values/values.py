@@ -78,7 +78,7 @@ class DeclaredCatalog:
     description: str | None = None
     include: tuple[str, ...] = ()
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
-    access: Literal["read", "read_write"] = "read"
+    access: Literal["read", "read_write", "read_write_create"] = "read"
 
     def includes(self, title: str) -> bool:
         """Return whether statements may name a table, given its `schema.table`."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import DatabaseRows
@@ -51,6 +52,18 @@ class DuckdbReader:
         from caraway_plugins.sources.duckdb import writer
 
         return writer.DuckdbChange(table, change)
+
+    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
+        """Return what creates a table with rows; it starts when it is run."""
+        from caraway_plugins.sources.duckdb import creator
+
+        return creator.DuckdbCreation(definition, columns)
+
+    def drop(self, table: RemoteTable) -> RemoteChange:
+        """Return what drops a table; it starts when it is run."""
+        from caraway_plugins.sources.duckdb import creator
+
+        return creator.DuckdbDrop(table)
 
 
 class DuckdbRows(DatabaseRows):

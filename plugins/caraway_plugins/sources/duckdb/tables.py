@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.sources import database_files
 from caraway_plugins.sources.duckdb import source
 
@@ -34,6 +34,9 @@ class DuckdbCatalog:
 
     def resolve(self, request: CatalogRequest, table: ListedTable) -> TableSpec:
         return source.DuckdbSource().resolve(_asked(request, table))
+
+    def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
+        return database_files.place(_asked(request, table), "duckdb_open", table)
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:

@@ -29,6 +29,13 @@ class DuckdbWrite(DatabaseWrite):
     def _commit(self) -> None:
         self._connection.execute("COMMIT")
 
+    def _run(self, sql: str) -> None:
+        self._connection.execute(sql)
+
+    @property
+    def _relation(self) -> str:
+        return ".".join(map(quoted, self._table.relation))
+
     def _stop(self) -> None:
         if (connection := self._connection) is not None:
             with suppress(duckdb.Error):
@@ -48,6 +55,8 @@ class DuckdbWrite(DatabaseWrite):
             isinstance(exc, duckdb.Error) and attached.is_busy(exc)
         ):
             return Reason("its file is away, or others read or write it; try again")
+        if isinstance(exc, duckdb.CatalogException) and "already exists" in str(exc):
+            return Reason("a table or view with this name is there", is_of_values=True)
         if isinstance(exc, duckdb.CatalogException | duckdb.BinderException):
             return Reason("it is a view, or not what it was when it was loaded")
         if isinstance(exc, duckdb.TransactionException):
@@ -67,14 +76,13 @@ class DuckdbInsert(DuckdbWrite):
         return self._committed(lambda: self._inserted(rows))
 
     def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
-        names = ", ".join(map(_quoted, self._columns.names))
-        relation = ".".join(map(_quoted, self._table.relation))
+        names = ", ".join(map(quoted, self._columns.names))
         count = 0
         for batch in rows:
             if batch.num_rows:
                 self._connection.register(_ROWS, pa.Table.from_batches([batch]))
                 self._connection.execute(
-                    f"INSERT INTO {relation} ({names}) SELECT * FROM {_quoted(_ROWS)}"
+                    f"INSERT INTO {self._relation} ({names}) SELECT * FROM {quoted(_ROWS)}"
                 )
                 self._connection.unregister(_ROWS)
             count += batch.num_rows
@@ -90,13 +98,13 @@ class DuckdbChange(DuckdbWrite, DatabaseChange):
             self._connection.register(_ROWS, pa.Table.from_batches([row]))
         assigned = []
         for each in self._change.assigned:
-            column = _quoted(each.column)
-            value = each.sql or f"(SELECT {column} FROM {_quoted(_ROWS)})"
+            column = quoted(each.column)
+            value = each.sql or f"(SELECT {column} FROM {quoted(_ROWS)})"
             assigned.append(f"{column} = {value}")
-        relation = ".".join(map(_quoted, self._table.relation))
-        found = self._connection.execute(self._sql(relation, assigned)).fetchone()
+        found = self._connection.execute(self._sql(self._relation, assigned)).fetchone()
         return int(found[0])
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as it is written in statements."""
     return '"' + name.replace('"', '""') + '"'

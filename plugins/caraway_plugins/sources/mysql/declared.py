@@ -60,5 +60,6 @@ MYSQL_READER = DatabaseReader(
     dialect=DIALECT,
     is_writable=True,
     is_changeable=True,
+    is_creating=True,
 )
 MYSQL_CATALOG = CatalogConnector("caraway_plugins.sources.mysql.tables:MysqlCatalog", _LOGIN)

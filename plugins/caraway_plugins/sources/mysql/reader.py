@@ -10,6 +10,7 @@ import pymysql
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import DatabaseRows
@@ -40,6 +41,18 @@ class MysqlReader:
         from caraway_plugins.sources.mysql import writer
 
         return writer.MysqlChange(table, change)
+
+    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
+        """Return what creates a table with rows; it starts when it is run."""
+        from caraway_plugins.sources.mysql import creator
+
+        return creator.MysqlCreation(definition, columns)
+
+    def drop(self, table: RemoteTable) -> RemoteChange:
+        """Return what drops a table; it starts when it is run."""
+        from caraway_plugins.sources.mysql import creator
+
+        return creator.MysqlDrop(table)
 
 
 class MysqlRows(DatabaseRows):

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyarrow as pa
+
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.sources import database_files
-from caraway_plugins.sources.mysql import source
+from caraway_plugins.sources.mysql import source, unfinished
 from caraway_plugins.sources.mysql.source import MysqlSource
 
 # Names are compared by their bytes: those of two tables may differ in capitals alone.
@@ -42,7 +44,7 @@ class MysqlCatalog:
             kinds = set(run(_KINDS))
             marks = run(_MARKS)
         for schema, name, mark in marks:
-            if (schema, name) in kinds:
+            if (schema, name) in kinds and not unfinished.is_unfinished(name):
                 yield ListedTable(schema, name, mark)
 
     def fingerprint(self, request: CatalogRequest) -> str | None:
@@ -52,6 +54,13 @@ class MysqlCatalog:
         asked = _asked(request, table)
         params = {**asked.params, "mysql_db": table.schema}
         return MysqlSource().resolve(replace(asked, params=params))
+
+    def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
+        # Here: the client may not be installed.
+        from caraway_plugins.sources.mysql import connecting
+
+        login = connecting.login(_asked(request, table), needs_database=False)
+        return RemoteTable(pa.schema([]), "mysql", (table.schema, table.name), (), login)
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:

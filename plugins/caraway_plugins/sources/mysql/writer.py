@@ -23,7 +23,20 @@ _SESSION = (
 """A value that does not fit is an error, and a backslash in a text is none but itself."""
 _OF_VALUES = frozenset({1048, 1062, 1264, 1292, 1364, 1366, 1406, 1452, 1526, 1690, 3819, 4025})
 _OF_RIGHTS = frozenset({1044, 1045, 1142, 1143, 1227, 1288, 1290, 1471, 1698, 1792, 1836})
-_CHANGED = frozenset({1049, 1054, 1146})
+_OF_TABLES = {
+    1007: "a database of this name is there",
+    1049: "the server has no database of this name",
+    1050: "a table or view with this name is there",
+    1051: "it is a view, or is gone",
+    1071: "its primary key is too long",
+    1118: "its rows are too large",
+    1170: "a primary key has no text of any length or bytes; name another one",
+    1347: "it is a view",
+    1451: "rows of other tables depend on it",
+    3730: "rows of other tables depend on it",
+    4092: "it is a view",
+}
+_CHANGED = frozenset({1054, 1146})
 _KEEPS_ROWS = 1196
 """The warning that a table without transactions could not be rolled back."""
 types = pa.types
@@ -37,10 +50,17 @@ class MysqlWrite(DatabaseWrite):
     def _begin(self) -> None:
         self._connection = connecting.connect(self._table.login)
         for each in (*_SESSION, "BEGIN"):
-            connecting.run(self._connection, each)
+            self._run(each)
 
     def _commit(self) -> None:
         connecting.run(self._connection, "COMMIT")
+
+    def _run(self, sql: str) -> None:
+        connecting.run(self._connection, sql)
+
+    @property
+    def _relation(self) -> str:
+        return ".".join(map(quoted, self._table.relation))
 
     def _stop(self) -> None:
         if (connection := self._connection) is not None:
@@ -67,6 +87,8 @@ class MysqlWrite(DatabaseWrite):
         code = _code(exc)
         if code in _OF_VALUES:
             return Reason(str(exc.args[1]), is_of_values=True)
+        if code in _OF_TABLES:
+            return Reason(_OF_TABLES[code], is_of_values=True)
         if code in _OF_RIGHTS:
             return Reason("the server refuses the login, or the user may not write")
         if code in _CHANGED:
@@ -90,8 +112,8 @@ class MysqlInsert(MysqlWrite):
 
     def _sent(self, batch: pa.RecordBatch) -> int:
         written_texts.check_numbers(batch, self._refused, has_infinity=False)
-        names = ", ".join(map(_quoted, batch.schema.names))
-        begin = f"INSERT INTO {_relation(self._table)} ({names}) VALUES "
+        names = ", ".join(map(quoted, batch.schema.names))
+        begin = f"INSERT INTO {self._relation} ({names}) VALUES "
         for part in _parts(_values(batch)):
             connecting.run(self._connection, begin + ",".join(part))
         return int(batch.num_rows)
@@ -117,10 +139,10 @@ class MysqlChange(MysqlWrite, DatabaseChange):
             field.name: _literals(array)[0].as_py() or "NULL"
             for array, field in zip(row.columns, row.schema, strict=True)
         }
-        assigned = (f"{_quoted(each.column)} = {each.sql or values[each.column]}"
+        assigned = (f"{quoted(each.column)} = {each.sql or values[each.column]}"
                     for each in self._ordered)  # fmt: skip
         with self._connection.cursor() as cursor:
-            return int(cursor.execute(self._sql(_relation(self._table), assigned)))
+            return int(cursor.execute(self._sql(self._relation, assigned)))
 
 
 def _in_order(assigned: Sequence[Assignment]) -> list[Assignment]:
@@ -137,10 +159,6 @@ def _in_order(assigned: Sequence[Assignment]) -> list[Assignment]:
 
 def _is_read(each: Assignment, others: Sequence[Assignment]) -> bool:
     return any(each.column in other.reads for other in others if other is not each)
-
-
-def _relation(table: RemoteTable) -> str:
-    return ".".join(map(_quoted, table.relation))
 
 
 def _code(exc: Exception) -> Any:
@@ -188,5 +206,6 @@ def _parts(rows: list[str]) -> Iterator[list[str]]:
         yield part
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as it is written in statements."""
     return "`" + name.replace("`", "``") + "`"

@@ -13,6 +13,7 @@ from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import PooledRows
@@ -70,6 +71,18 @@ class PostgresReader:
         from caraway_plugins.sources.postgres import writer
 
         return writer.PostgresChange(table, change)
+
+    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
+        """Return what creates a table with rows; it starts when it is run."""
+        from caraway_plugins.sources.postgres import creator
+
+        return creator.PostgresCreation(definition, columns)
+
+    def drop(self, table: RemoteTable) -> RemoteChange:
+        """Return what drops a table; it starts when it is run."""
+        from caraway_plugins.sources.postgres import creator
+
+        return creator.PostgresDrop(table)
 
     def _connected(self, table: RemoteTable) -> Any:
         now_s = self._clock()

@@ -47,7 +47,7 @@ class PostgresSource:
             "postgres",
             (place.schema, place.table),
             found.columns,
-            _login(place.login),
+            login_of(place.login),
             found.size_bytes,
             found.splits,
             found.row_count,
@@ -70,7 +70,7 @@ def _look(request: SourceRequest) -> tuple[connecting.ReplicatedTable, catalog.F
         connecting.close(connection)
 
 
-def _login(login: Mapping[str, Any]) -> Mapping[str, str]:
+def login_of(login: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the libpq parameters of a login, in the form that is sent to executors."""
     given = {name: value for name, value in login.items() if name != "dsn"}
     parsed = parse_dsn(login["dsn"]) if "dsn" in login else {}

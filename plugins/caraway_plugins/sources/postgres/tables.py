@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+import pyarrow as pa
+
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.changes.postgres import connecting
-from caraway_plugins.sources.postgres.source import PostgresSource
+from caraway_plugins.sources.postgres.source import PostgresSource, login_of
 
 _TABLES = """
 SELECT n.nspname, c.relname, md5(string_agg(
@@ -62,6 +64,11 @@ class PostgresCatalog:
                 cache_dir=request.cache_dir,
             )
         )
+
+    def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
+        relation = (table.schema, table.name)
+        login = login_of(_place(request).login)
+        return RemoteTable(pa.schema([]), "postgres", relation, (), login)
 
 
 def _place(request: CatalogRequest) -> connecting.ReplicatedTable:

@@ -16,6 +16,8 @@ _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 _NULL = "\\N"
 _OF_VALUES = ("22", "23", "44")
 """Classes of SQLSTATE: values that do not fit, constraints, and the condition of a view."""
+_OF_TABLES = ("42P07", "3F000", "2BP01", "42809", "42P01")
+"""A table is there, or a schema is not; a table is needed by others, or is none."""
 _BROKEN = ("08", "57P")
 """Classes of SQLSTATE: a lost connection, or a server that shuts down."""
 types = pa.types
@@ -35,6 +37,14 @@ class PostgresWrite(DatabaseWrite):
     def _commit(self) -> None:
         self._connection.commit()
 
+    def _run(self, sql: str) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    @property
+    def _relation(self) -> str:
+        return ".".join(map(quoted, self._table.relation))
+
     def _stop(self) -> None:
         if (connection := self._connection) is not None:
             with suppress(psycopg2.Error):
@@ -52,7 +62,8 @@ class PostgresWrite(DatabaseWrite):
         # Of what the server says, only its first message is shown.
         assert isinstance(exc, psycopg2.Error)
         said = exc.diag.message_primary or "the connection failed"
-        return Reason(said, (exc.pgcode or "")[:2] in _OF_VALUES)
+        state = exc.pgcode or ""
+        return Reason(said, state[:2] in _OF_VALUES or state in _OF_TABLES)
 
 
 class PostgresInsert(PostgresWrite):
@@ -70,7 +81,8 @@ class PostgresInsert(PostgresWrite):
     def _copied(self, lines: "_Lines") -> int:
         try:
             with self._connection.cursor() as cursor:
-                cursor.copy_expert(_statement(self._table, self._columns), lines)
+                names = ", ".join(map(quoted, self._columns.names))
+                cursor.copy_expert(f"COPY {self._relation} ({names}) FROM STDIN", lines)
                 return int(cursor.rowcount)
         except psycopg2.Error as exc:
             if lines.error is not None:
@@ -89,11 +101,11 @@ class PostgresChange(PostgresWrite, DatabaseChange):
             for array, field in zip(row.columns, row.schema, strict=True)
         }
         assigned = (
-            f"{_quoted(each.column)} = {each.sql or values[each.column]}"
+            f"{quoted(each.column)} = {each.sql or values[each.column]}"
             for each in self._change.assigned
         )
         with self._connection.cursor() as cursor:
-            cursor.execute(self._sql(".".join(map(_quoted, self._table.relation)), assigned))
+            cursor.execute(self._sql(self._relation, assigned))
             return int(cursor.rowcount)
 
 
@@ -144,10 +156,6 @@ def _literal(text: str | None) -> str:
     return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
 
 
-def _statement(table: RemoteTable, columns: pa.Schema) -> str:
-    relation = ".".join(map(_quoted, table.relation))
-    return f"COPY {relation} ({', '.join(map(_quoted, columns.names))}) FROM STDIN"
-
-
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as it is written in statements."""
     return '"' + name.replace('"', '""') + '"'

@@ -10,6 +10,7 @@ from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import DatabaseRows
@@ -37,6 +38,18 @@ class SqliteReader:
         from caraway_plugins.sources.sqlite import writer
 
         return writer.SqliteChange(table, change)
+
+    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
+        """Return what creates a table with rows; it starts when it is run."""
+        from caraway_plugins.sources.sqlite import creator
+
+        return creator.SqliteCreation(definition, columns)
+
+    def drop(self, table: RemoteTable) -> RemoteChange:
+        """Return what drops a table; it starts when it is run."""
+        from caraway_plugins.sources.sqlite import creator
+
+        return creator.SqliteDrop(table)
 
 
 class SqliteRows(DatabaseRows):

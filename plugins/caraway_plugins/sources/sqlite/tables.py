@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 
+from caraway_core.errors import DatasetError
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.sources import database_files
 from caraway_plugins.sources.sqlite import source
 
@@ -36,6 +38,12 @@ class SqliteCatalog:
 
     def resolve(self, request: CatalogRequest, table: ListedTable) -> TableSpec:
         return source.SqliteSource().resolve(_asked(request, table))
+
+    def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
+        if table.schema != "main":
+            raise DatasetError("invalid", "a SQLite file has the schema 'main' alone")
+        found = database_files.place(_asked(request, table), "sqlite_file", table)
+        return replace(found, relation=(table.name,))
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:

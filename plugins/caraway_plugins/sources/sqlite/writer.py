@@ -20,6 +20,8 @@ _OF_VALUES = {
     "cannot store": "a value does not fit its column",
     "datatype mismatch": "a value does not fit its column",
     "integer overflow": "a number is too large for its type",
+    "already exists": "a table or view with this name is there",
+    "use DROP VIEW": "it is a view",
 }
 _WHY = {
     "locked": "another process writes to its file; try again",
@@ -55,6 +57,13 @@ class SqliteWrite(DatabaseWrite):
     def _commit(self) -> None:
         self._connection.commit()
 
+    def _run(self, sql: str) -> None:
+        connecting.run(self._connection, sql)
+
+    @property
+    def _relation(self) -> str:
+        return f"main.{quoted(self._table.relation[0])}"
+
     def _stop(self) -> None:
         """Do nothing: the driver has no way to stop a statement."""
 
@@ -84,9 +93,9 @@ class SqliteInsert(SqliteWrite):
         return self._committed(lambda: self._inserted(rows))
 
     def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
-        names = ", ".join(map(_quoted, self._columns.names))
+        names = ", ".join(map(quoted, self._columns.names))
         marks = ", ".join("?" * len(self._columns))
-        sql = f"INSERT INTO main.{_quoted(self._table.relation[0])} ({names}) VALUES ({marks})"
+        sql = f"INSERT INTO {self._relation} ({names}) VALUES ({marks})"
         count = 0
         with self._connection.cursor() as cursor:
             for batch in rows:
@@ -109,7 +118,7 @@ class SqliteChange(SqliteWrite, DatabaseChange):
         written_texts.check(row.schema, self._refused)
         written_texts.check_numbers(row, self._refused, has_infinity=True)
         with self._connection.cursor() as cursor:
-            place = f"{_quoted('main')}.{self._name}"
+            place = f"{quoted('main')}.{self._name}"
             key = self._key(cursor)
             self._show(cursor, key)
             shown = f"SELECT {_KEY} FROM temp.{self._name}"
@@ -128,7 +137,7 @@ class SqliteChange(SqliteWrite, DatabaseChange):
 
     @property
     def _name(self) -> str:
-        return _quoted(self._table.relation[0])
+        return quoted(self._table.relation[0])
 
     def _assigned(self, key: str) -> Iterator[str]:
         """Yield the assignments: constants are bound, and other values are those of the view."""
@@ -136,7 +145,7 @@ class SqliteChange(SqliteWrite, DatabaseChange):
             value = "?"
             if each.sql:
                 value = f"(SELECT {each.sql} FROM temp.{self._name} WHERE {_KEY} = {key})"
-            yield f"{_quoted(each.column)} = {value}"
+            yield f"{quoted(each.column)} = {value}"
 
     def _key(self, cursor: Any) -> str:
         """Return the name of the number that each row has."""
@@ -175,5 +184,6 @@ def _form(array: pa.Array) -> pa.Array:
     return written_texts.of(array, lambda value: value.hex(), "+00:00")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as it is written in statements."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,43 @@
+"""Creates and drops tables of DuckDB files."""
+
+import pyarrow as pa
+
+from caraway_core.statements.definitions import TableDefinition
+from caraway_plugins.sources.database_tables import NewTable, TableCreation, TableDrop, TypeNames
+from caraway_plugins.sources.duckdb.writer import DuckdbInsert, DuckdbWrite, quoted
+
+_TYPES = TypeNames(
+    {
+        pa.bool_(): "BOOLEAN",
+        pa.int8(): "TINYINT",
+        pa.int16(): "SMALLINT",
+        pa.int32(): "INTEGER",
+        pa.int64(): "BIGINT",
+        pa.uint8(): "UTINYINT",
+        pa.uint16(): "USMALLINT",
+        pa.uint32(): "UINTEGER",
+        pa.uint64(): "UBIGINT",
+        pa.float32(): "FLOAT",
+        pa.float64(): "DOUBLE",
+        pa.string(): "VARCHAR",
+        pa.binary(): "BLOB",
+        pa.date32(): "DATE",
+        pa.time64("us"): "TIME",
+        pa.timestamp("us"): "TIMESTAMP",
+        pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
+    },
+    most_digits=38,
+    has_lists=True,
+)
+
+
+class DuckdbCreation(TableCreation, DuckdbInsert):
+    """A CREATE TABLE and the INSERT of its rows, in one transaction."""
+
+    def __init__(self, definition: TableDefinition, columns: pa.Schema) -> None:
+        super().__init__(definition.table, columns)
+        self._new = NewTable(definition, columns, _TYPES, quoted)
+
+
+class DuckdbDrop(TableDrop, DuckdbWrite):
+    """A DROP TABLE."""
