@@ -106,7 +106,7 @@ class Accelerated:
                 current,
                 context.results,
                 schema,
-                self._cut,
+                self._partition_by,
                 self._changed,
                 vectors=ChangedVectors(embedded, models.vectors) if embedded and models else None,
             )
@@ -299,7 +299,7 @@ class Accelerated:
         self.refresher.moved()
         self.compactor.news()
 
-    def _cut(self) -> PartitionBy:
+    def _partition_by(self) -> PartitionBy:
         by = self.acceleration.partition_by
         if by.terms or self._bucketed is None:
             return by

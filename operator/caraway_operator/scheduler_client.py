@@ -11,7 +11,7 @@ import httpx
 
 from caraway_core.errors import CarawayError
 from caraway_core.releases import protocol_versions as versions
-from caraway_core.releases.protocol_versions import SpokenVersions
+from caraway_core.releases.protocol_versions import ProtocolVersions
 from caraway_core.security import signatures
 
 _TIMEOUT_S = 5.0
@@ -205,7 +205,7 @@ class HttpSchedulerClient:
         if response.status_code == 401:
             reason = _reason_of(response)
             raise OperatorRefusedError(f"it does not accept the operator's signature: {reason}")
-        theirs = SpokenVersions.of_header(response.headers.get(versions.HEADER))
+        theirs = ProtocolVersions.of_header(response.headers.get(versions.HEADER))
         if versions.SPOKEN.common(theirs) is None:
             raise OperatorRefusedError(versions.mismatch("it", theirs, "this operator"))
         # An executor that is gone needs neither a drain nor its cancellation.

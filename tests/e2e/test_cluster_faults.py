@@ -238,7 +238,7 @@ def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultClus
     program = (
         "-c",
         "import runpy; from caraway_core.releases import protocol_versions as versions; "
-        "versions.SPOKEN = versions.SpokenVersions(0, 1); "
+        "versions.SPOKEN = versions.ProtocolVersions(0, 1); "
         "runpy.run_module('caraway', run_name='__main__', alter_sys=True)",
     )
     other = cluster.of.begin("e4", program).wait_up()

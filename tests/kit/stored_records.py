@@ -14,8 +14,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 from caraway_acceleration.versions import version_codec
-from caraway_acceleration.versions.marks import Marks
 from caraway_acceleration.versions.reads import Reads
+from caraway_acceleration.versions.usage_marks import UsageMarks
 from caraway_acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 from caraway_acceleration.versions.wishes import ManifestNames, Wishes
 from caraway_assist.models.conversations import Conversations, KeptResponse
@@ -81,7 +81,7 @@ async def records() -> dict[str, str]:
     await Wishes(state, NAME).ask({"refresh_sql": "SELECT 1", "refresh_mode": "full"})
     await Wishes(state, NAME).set_sql("SELECT 2", MANIFEST)
     await Drains(state, lambda: 0.0).ask(ExecutorId("e-0"), "first")
-    await Marks(state, lambda: AT).renew(NAME)
+    await UsageMarks(state, lambda: AT).renew(NAME)
     await Reads(state, "s-1/one").write(["v1", "log-1"])
     await Claim(state, "accelerating/orders", "s-1/one").take()
     async with WorkerTurns(state, "s-1/one").taken("nightly", AT):

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from caraway_acceleration.versions import version_codec, wishes
-from caraway_acceleration.versions.marks import Marks
+from caraway_acceleration.versions.usage_marks import UsageMarks
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_assist.models.conversations import Conversations
 from caraway_core.ids import PUBLIC, ExecutorId, TableName
@@ -71,7 +71,7 @@ async def read(records: Mapping[str, str]) -> Mapping[str, Any]:
         "version": version_codec.decode(held["version"], sample.PARTS),
         "part keys": version_codec.part_keys(held["version"]),
         "part": version_codec.decode_part("v2", held["part"]),
-        "mark": (await Marks(store, lambda: sample.AT).read(sample.NAME)),
+        "mark": (await UsageMarks(store, lambda: sample.AT).read(sample.NAME)),
         "asked": asked.body,
         "sql": wishes.sql_of(settings, sample.MANIFEST),
         "drain": drains.wishes[ExecutorId("e-0")],

@@ -68,7 +68,7 @@ class Feed:
         current: CurrentVersion,
         results: ResultStore,
         schema: Callable[[], pa.Schema],
-        cut: Callable[[], PartitionBy],
+        partition_by: Callable[[], PartitionBy],
         on_moved: Callable[[], None],
         *,
         vectors: ChangedVectors | None = None,
@@ -78,7 +78,7 @@ class Feed:
         self._current = current
         self._entries = LogEntries(current.name, results)
         self._schema = schema
-        self._cut = cut
+        self._partition_by = partition_by
         self._on_moved = on_moved
         self._applied_requests = current.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
@@ -146,7 +146,7 @@ class Feed:
                 "again; restore these settings, or choose another name for the dataset"
             )
         part = VersionPart(making.key_of(current.name), self._stored_schema(), ())
-        empty = current.anew(standing, part, "", self._cut())
+        empty = current.anew(standing, part, "", self._partition_by())
         # The position belongs to the rows that were replaced.
         return replace(empty, version=replace(empty.version, position=""))
 

@@ -86,14 +86,14 @@ class Reloading:
         await self._sources.renew(self._plan.name)
         source, now = self._sources.source_schema(self._plan.name), self._clock()
         recipe = await self._recipe(begin, source, before)
-        cut = self._cut(before)
+        partition_by = self._partition_by(before)
         # The columns of a view are unknown until it is read.
         if begin.refresh_sql is None and len(source):
             self._check(source)
         if begin.mode == "full" or held is None or before is None:
             sql = recipe.full(begin.refresh_sql, source, now)
             try:
-                return await self._stored_anew(standing, sql, cut)
+                return await self._stored_anew(standing, sql, partition_by)
             except (DatasetDamagedError, OutOfMemoryQueryError) as exc:
                 if not recipe.reuses_vectors:
                     raise
@@ -102,7 +102,7 @@ class Reloading:
                 logger.warning(f"known vectors {why}, and are made again",
                                extra={"dataset": self._plan.name})  # fmt: skip
             sql = replace(recipe, reuses_vectors=False).full(begin.refresh_sql, source, now)
-            return await self._stored_anew(standing, sql, cut)
+            return await self._stored_anew(standing, sql, partition_by)
         if begin.refresh_sql is None:
             made = [column for each in recipe.vectors for column in each.columns]
             columns.check_there(self._plan.name, source, before.schema, made)
@@ -110,11 +110,11 @@ class Reloading:
         args = (begin.refresh_sql, source, before.schema, newest, now)
         is_anew = bool(recipe.vectors) and not recipe.reuses_vectors
         if is_anew or not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
-            return await self._stored_anew(standing, recipe.append(*args), cut, before)
+            return await self._stored_anew(standing, recipe.append(*args), partition_by, before)
         sql = recipe.added(*args)
-        part = await self._current.make(sql, self._progressed, cut)
+        part = await self._current.make(sql, self._progressed, partition_by)
         if not part.schema.equals(before.schema):
-            return await self._stored_anew(standing, recipe.append(*args), cut, before)
+            return await self._stored_anew(standing, recipe.append(*args), partition_by, before)
         parts = (*before.parts, part) if part.chunks else before.parts
         return self._current.next(held, parts=parts, made_at=now, sql=sql)
 
@@ -198,24 +198,24 @@ class Reloading:
         self,
         standing: HeldVersion | None,
         sql: str,
-        cut: PartitionBy,
+        partition_by: PartitionBy,
         base: DatasetVersion | None = None,
     ) -> Successor:
         """Store all rows as one new part, including those of `base` and its log."""
         current = self._current
         logs = {base.key: base.read_log} if base is not None else {}
-        part = await current.make(sql, self._progressed, cut, logs)
+        part = await current.make(sql, self._progressed, partition_by, logs)
         if base is not None:
             columns.check_kept(self._plan.name, base.schema, part.schema)
-        return current.anew(standing, part, sql, cut)
+        return current.anew(standing, part, sql, partition_by)
 
-    def _cut(self, before: DatasetVersion | None) -> PartitionBy:
+    def _partition_by(self, before: DatasetVersion | None) -> PartitionBy:
         """Return the partition terms; a number of buckets is chosen once and kept."""
         plan = self._plan
         if plan.bucketed is None:
             return plan.partition_by
         if before is not None:
-            return before.cut
+            return before.partition_by
         size_bytes, cores = self._sources.source_bytes(plan.name), self._current.maker.cores
         buckets = partitioning.default_buckets(size_bytes, 0, cores)
         if plan.bucketed.is_one:

@@ -297,7 +297,7 @@ class Compactor:
         current = self._current
         sql = sql or self._recipe.rewritten(before.schema, current.clock())
         read = {before.key: before.read_log}
-        part = await current.make(sql, lambda _: None, before.cut, read)
+        part = await current.make(sql, lambda _: None, before.partition_by, read)
         kept = await self._kept(before)
         following = replace(before, parts=(part,), log=kept, pending=0)
         await current.load(following)  # Do most of the work before changes have to wait.

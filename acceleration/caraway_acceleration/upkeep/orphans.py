@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from caraway_acceleration.versions import making
-from caraway_acceleration.versions.marks import Mark
+from caraway_acceleration.versions.usage_marks import UsageMark
 from caraway_acceleration.versions.versions import VersionStore
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
@@ -120,7 +120,7 @@ class OrphanCollector:
         if await versions.marks.remove(name, mark):
             logger.info("orphaned dataset was removed", extra={"dataset": name})
 
-    def _is_gone(self, name: TableName, mark: Mark) -> bool:
+    def _is_gone(self, name: TableName, mark: UsageMark) -> bool:
         now_s, age = self._monotonic(), self._clock() - mark.at
         seen = self._seen.get(name)
         if seen is None or seen.revision != mark.revision:

@@ -75,7 +75,7 @@ class DatasetSnapshots:
             return None
         sql = f"SELECT * FROM {quoted(current.name)}"
         logs = {version.key: version.read_log} if version.read_log else {}
-        part = await self._maker.make(current.name, sql, lambda _: None, version.cut, logs)
+        part = await self._maker.make(current.name, sql, lambda _: None, version.partition_by, logs)
         await self._describe(part, version)
         await self._remove_old()
         return state_of(version)
@@ -252,7 +252,7 @@ class DatasetSnapshots:
     async def _made(self, document: Mapping[str, Any], held: HeldVersion | None) -> Successor:
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
-        return self._current.anew(held, here, document["sql"], _cut(document["cut"]))
+        return self._current.anew(held, here, document["sql"], _partition_by(document["cut"]))
 
     async def _copied(self, part: VersionPart) -> VersionPart:
         key = making.key_of(self._current.name)
@@ -275,7 +275,7 @@ class DatasetSnapshots:
             "origin": version.origin,
             "key": part.key,
             "part": version_codec.encode_part(part).decode(),
-            "cut": [version_codec.term(each) for each in version.cut.terms],
+            "cut": [version_codec.term(each) for each in version.partition_by.terms],
             "position": version.position,
             "sql": version.sql,
             "state": state_of(version),
@@ -342,5 +342,5 @@ def _fingerprint(document: Mapping[str, Any]) -> str:
     return str(document.get("definition") or document["origin"])
 
 
-def _cut(written: Sequence[Any]) -> PartitionBy:
+def _partition_by(written: Sequence[Any]) -> PartitionBy:
     return PartitionBy(tuple(map(version_codec.read_term, written)))

@@ -129,7 +129,7 @@ class CurrentVersion:
         self,
         sql: str,
         on_progress: Callable[[StoredSize], None],
-        cut: PartitionBy,
+        partition_by: PartitionBy,
         logs: Logs = NO_LOGS,
     ) -> VersionPart:
         """Store the rows of a statement as a part of a new version.
@@ -138,7 +138,9 @@ class CurrentVersion:
             QueryError: as in `VersionMaker.make`.
         """
         is_kept = not self.subject.is_mapped
-        return await self.maker.make(self.name, sql, on_progress, cut, logs, is_kept=is_kept)
+        return await self.maker.make(
+            self.name, sql, on_progress, partition_by, logs, is_kept=is_kept
+        )
 
     async def load(self, version: DatasetVersion) -> DatasetVersion:
         """Load a version on the executors that will serve it, and count its rows.
@@ -223,12 +225,14 @@ class CurrentVersion:
         return Successor(held, replace(following, superseded=(*version.superseded, *past)))
 
     def anew(
-        self, held: HeldVersion | None, part: VersionPart, sql: str, cut: PartitionBy
+        self, held: HeldVersion | None, part: VersionPart, sql: str, partition_by: PartitionBy
     ) -> Successor:
         """Return a successor that consists of one part only."""
         now, location, names = self.clock(), self.maker.place.title, self.subject.names
         if held is None:
-            first = DatasetVersion(1, (part,), location, now, sql, cut=cut, **names)
+            first = DatasetVersion(
+                1, (part,), location, now, sql, partition_by=partition_by, **names
+            )
             return Successor(None, first)
         return self.next(
             held,
@@ -236,7 +240,7 @@ class CurrentVersion:
             location=location,
             made_at=now,
             sql=sql,
-            cut=cut,
+            partition_by=partition_by,
             log=(),
             pending=0,
             live_rows=None,

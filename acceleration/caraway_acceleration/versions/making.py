@@ -128,7 +128,7 @@ class VersionMaker:
         name: TableName,
         sql: str,
         on_progress: Callable[[StoredSize], None],
-        cut: PartitionBy = _WHOLE,
+        partition_by: PartitionBy = _WHOLE,
         logs: Logs = NO_LOGS,
         *,
         is_kept: bool = False,
@@ -146,7 +146,7 @@ class VersionMaker:
             order = StoreOrder(
                 self._place,
                 key,
-                cut=cut,
+                cut=partition_by,
                 grown_bytes=GROWN_CHUNK_BYTES,
                 is_kept=is_kept,
             )

@@ -46,7 +46,7 @@ class DatasetVersion:
     sql: str
     origin: str
     superseded: tuple[Superseded, ...] = ()
-    cut: PartitionBy = field(default_factory=PartitionBy)
+    partition_by: PartitionBy = field(default_factory=PartitionBy)
     log: Log = ()
     position: str = ""
     live_rows: int | None = None
@@ -134,7 +134,7 @@ class DatasetVersion:
             self.key,
             self.chunks,
             keys,
-            self.cut,
+            self.partition_by,
             is_mapped=is_mapped,
             replicas=replicas,
         )

@@ -36,7 +36,7 @@ def encode(version: DatasetVersion) -> bytes:
         "sql": version.sql,
         "origin": version.origin,
         "superseded": [[each.key, each.since.isoformat()] for each in version.superseded],
-        "cut": [term(each) for each in version.cut.terms],
+        "cut": [term(each) for each in version.partition_by.terms],
         "log": [_entry(each) for each in version.log],
         "position": version.position,
         "live_rows": version.live_rows,

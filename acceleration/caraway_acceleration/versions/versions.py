@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, unquote
 
 from caraway_acceleration.versions import version_codec
-from caraway_acceleration.versions.marks import Marks
 from caraway_acceleration.versions.reads import Reads
 from caraway_acceleration.versions.requests import Requests
+from caraway_acceleration.versions.usage_marks import UsageMarks
 from caraway_acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 from caraway_acceleration.versions.wishes import SETTINGS, Wishes
 from caraway_core.errors import CarawayError
@@ -75,7 +75,7 @@ class VersionStore:
         owner: str,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.marks = Marks(store, clock)
+        self.marks = UsageMarks(store, clock)
         self.reads = Reads(store, owner)
         self._clock = clock
         self._store = store

@@ -20,7 +20,7 @@ from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.profiles import TaskProfile
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.releases.protocol_versions import SpokenVersions, growing
+from caraway_core.releases.protocol_versions import ProtocolVersions, growing
 from caraway_core.settings import Address
 from caraway_core.statements import GivenRows, Statement
 from caraway_core.suspects import End
@@ -112,10 +112,10 @@ class Description:
     """The newest protocol version that it speaks; 0 if it does not say."""
 
     @property
-    def spoken(self) -> SpokenVersions:
+    def spoken(self) -> ProtocolVersions:
         """The protocol versions that it speaks."""
         oldest = self.protocol_version
-        return SpokenVersions(oldest, max(oldest, self.newest_version))
+        return ProtocolVersions(oldest, max(oldest, self.newest_version))
 
 
 @dataclass(frozen=True, slots=True)

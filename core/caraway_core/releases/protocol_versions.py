@@ -33,13 +33,13 @@ _Class = TypeVar("_Class", bound=type)
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenVersions:
+class ProtocolVersions:
     """The versions that a process speaks, without gaps."""
 
     oldest: int
     newest: int
 
-    def common(self, other: "SpokenVersions") -> int | None:
+    def common(self, other: "ProtocolVersions") -> int | None:
         """Return the newest version that both speak, or None."""
         newest = min(self.newest, other.newest)
         return newest if newest >= max(self.oldest, other.oldest) else None
@@ -63,11 +63,11 @@ class SpokenVersions:
         return f"versions {self.oldest} to {self.newest} of the protocol"
 
 
-SPOKEN = SpokenVersions(PROTOCOL_VERSION - 1, PROTOCOL_VERSION)
+SPOKEN = ProtocolVersions(PROTOCOL_VERSION - 1, PROTOCOL_VERSION)
 """The versions that this release speaks."""
 
 
-def mismatch(peer: str, theirs: SpokenVersions, own: str) -> str:
+def mismatch(peer: str, theirs: ProtocolVersions, own: str) -> str:
     """Return the message for a peer without a common version; `own` names this process."""
     return f"{peer} speaks {theirs}, {own} {SPOKEN}; upgrade and downgrade in steps of one release"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from caraway_engine.join_orders.estimates import Estimate
-from caraway_engine.join_orders.regions import Shape
+from caraway_engine.join_orders.regions import JoinOrder
 
 MOST = 10
 """The most plans of a region: for one more, three times as many shapes are compared."""
@@ -53,7 +53,7 @@ class ShapeProblem:
 class ShapeChoice:
     """A shape, with its estimated rows and cost."""
 
-    shape: Shape
+    shape: JoinOrder
     rows: float
     cost: float
 
@@ -86,14 +86,14 @@ def best(problem: ShapeProblem, pick: Pick = cheapest) -> ShapeChoice | None:
     return found.get(problem.whole)
 
 
-def cost_of(problem: ShapeProblem, shape: Shape) -> ShapeChoice | None:
+def cost_of(problem: ShapeProblem, shape: JoinOrder) -> ShapeChoice | None:
     """Return a given shape with its cost; None if it has a product."""
     found: dict[int, ShapeChoice] = {
         1 << number: ShapeChoice(number, each.rows, 0.0)
         for number, each in enumerate(problem.leaves)
     }
 
-    def visit(part: Shape) -> int | None:
+    def visit(part: JoinOrder) -> int | None:
         if isinstance(part, int):
             return 1 << part
         left, right = map(visit, part)

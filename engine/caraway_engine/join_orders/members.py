@@ -12,7 +12,7 @@ from datafusion import DataFrame, Expr, SessionContext
 from caraway_engine.join_orders import expressions, failing, keys, rebuilding
 from caraway_engine.join_orders.choosing import Edge, ShapeProblem
 from caraway_engine.join_orders.estimates import Estimate, names_of
-from caraway_engine.join_orders.regions import JoinCondition, JoinRegion, NotMovableError, Shape
+from caraway_engine.join_orders.regions import JoinCondition, JoinOrder, JoinRegion, NotMovableError
 from caraway_engine.statements import plan_nodes
 
 
@@ -89,11 +89,11 @@ class Members:
         ]
         return min(found, key=lambda each: each.distinct, default=None)
 
-    def shaped(self, shape: Shape, frames: Sequence[DataFrame]) -> DataFrame:
+    def shaped(self, shape: JoinOrder, frames: Sequence[DataFrame]) -> DataFrame:
         """Join plans in a shape."""
         return self._shaped(shape, frames)[0]
 
-    def _shaped(self, shape: Shape, frames: Sequence[DataFrame]) -> tuple[DataFrame, int]:
+    def _shaped(self, shape: JoinOrder, frames: Sequence[DataFrame]) -> tuple[DataFrame, int]:
         if isinstance(shape, int):
             own = [
                 Expr(condition.expression)

@@ -16,7 +16,7 @@ from caraway_engine.statements import plan_nodes
 from caraway_engine.statements.plan_nodes import PlanNode
 
 _FILTERING = {"LeftSemi": "semi", "LeftAnti": "anti"}
-Shape = tuple["Shape", "Shape"] | int
+JoinOrder = tuple["JoinOrder", "JoinOrder"] | int
 """A tree of joins: pairs of shapes, and numbers of leaves, then of joins that filter."""
 
 
@@ -48,7 +48,7 @@ class JoinRegion:
     leaves: list[Any] = field(default_factory=list)
     conditions: list[JoinCondition] = field(default_factory=list)
     filtering: list[Filtering] = field(default_factory=list)
-    shape: Shape = 0
+    shape: JoinOrder = 0
 
     @property
     def size(self) -> int:
@@ -75,7 +75,7 @@ class _Finder:
     def __init__(self, found: JoinRegion) -> None:
         self._found = found
 
-    def shape(self, raw: Any) -> Shape:
+    def shape(self, raw: Any) -> JoinOrder:
         """Add a plan to the region and return its shape; joins that filter have numbers below 0."""
         node = plan_nodes.typed(raw)
         if not _is_joined(raw):
@@ -99,7 +99,7 @@ class _Finder:
         return inner, -len(self._found.filtering)
 
 
-def _numbered(shape: Shape, leaves: int) -> Shape:
+def _numbered(shape: JoinOrder, leaves: int) -> JoinOrder:
     if isinstance(shape, int):
         return shape if shape >= 0 else leaves - 1 - shape
     return _numbered(shape[0], leaves), _numbered(shape[1], leaves)

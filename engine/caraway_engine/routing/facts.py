@@ -14,7 +14,7 @@ from caraway_engine.sessions.sessions import Session
 from caraway_engine.sharing import dealing
 from caraway_engine.stages import Cluster, TableFacts
 
-_Dealt = tuple[tuple[ExecutorId, ...], Mapping[str, tuple[ExecutorId, ...]]]
+_Holders = tuple[tuple[ExecutorId, ...], Mapping[str, tuple[ExecutorId, ...]]]
 """The ready executors, and which of them have each piece."""
 _Sized = tuple[frozenset[TableName], Mapping[TableName, TableFacts]]
 """The tables that are never divided, and the facts of all tables."""
@@ -25,7 +25,7 @@ class CatalogFacts:
 
     def __init__(self) -> None:
         self._sized: WeakKeyDictionary[Session, _Sized] = WeakKeyDictionary()
-        self._dealt: WeakKeyDictionary[Session, dict[TableName, _Dealt]] = WeakKeyDictionary()
+        self._placed: WeakKeyDictionary[Session, dict[TableName, _Holders]] = WeakKeyDictionary()
 
     def cluster(self, session: Session, logged: Collection[str], workers: Workers) -> Cluster:
         """Return the cluster facts for the stage planner; `logged` has the versions with a log."""
@@ -59,10 +59,10 @@ class CatalogFacts:
         spec: StoredTable,
         executors: tuple[ExecutorId, ...],
     ) -> Mapping[str, tuple[ExecutorId, ...]]:
-        dealt = self._dealt.setdefault(session, {})
-        placed = dealt.get(table)
+        holders = self._placed.setdefault(session, {})
+        placed = holders.get(table)
         if placed is None or placed[0] != executors:
-            placed = dealt[table] = executors, dealing.holders(spec, executors)
+            placed = holders[table] = executors, dealing.holders(spec, executors)
         return placed[1]
 
 

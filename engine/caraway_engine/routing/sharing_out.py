@@ -27,9 +27,11 @@ def shares_of(
         if files is None:
             raise NotDistributableError(f"the files of dataset '{table}' cannot be divided")
         spec = session.snapshot.tables.get(table)
-        cut = tuple(Share(table, pieces) for pieces in dealing.dealt(spec, files, slots))
+        divided = tuple(
+            Share(table, pieces) for pieces in dealing.assign_pieces(spec, files, slots)
+        )
         if pruning.is_cut(spec) and table in filters:
             # Prune after dividing, because the division must not depend on the query.
-            cut = tuple(pruning.pruned(spec, filters[table], share) for share in cut)
-        found[table] = cut
+            divided = tuple(pruning.pruned(spec, filters[table], share) for share in divided)
+        found[table] = divided
     return found

@@ -26,7 +26,7 @@ from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.joins import conjuncts
 from caraway_engine.stages.relations import children, field_of, kind, origins, table_name
 from caraway_engine.statements import literals, shapes
-from caraway_engine.statements.shapes import Shape
+from caraway_engine.statements.shapes import StatementShape
 from caraway_engine.stored import StoredVersion
 
 MOST_ROWS_ASKED = 64
@@ -131,7 +131,7 @@ class Lookups:
             if len(self._known) > _KEPT_SHAPES:
                 self._known.popitem(last=False)
 
-    def _proven(self, shape: Shape) -> LookupShape | None:
+    def _proven(self, shape: StatementShape) -> LookupShape | None:
         plan, schema = self._probe(shape.probe())
         if len(plan.relations) != 1 or plan.relations[0].WhichOneof("rel_type") != "root":
             return None
@@ -140,7 +140,7 @@ class Lookups:
 
 def _known(
     root: Rel,
-    shape: Shape,
+    shape: StatementShape,
     schema: pa.Schema,
     tables: Mapping[TableName, StoredTable],
     functions: Functions,
@@ -202,7 +202,9 @@ def _followed(rel: Rel, output: list[int] | None) -> tuple[list[int] | None, Rel
     return output, rel
 
 
-def _conditions(rel: Rel, shape: Shape, functions: Functions) -> dict[int, tuple[int, ...]] | None:
+def _conditions(
+    rel: Rel, shape: StatementShape, functions: Functions
+) -> dict[int, tuple[int, ...]] | None:
     """Return the literals that each column is compared with.
 
     Returns None unless each condition compares a column and every literal is used once.
@@ -240,7 +242,7 @@ def _is_plain(read: Rel) -> bool:
     )
 
 
-def _filled(known: LookupShape, shape: Shape) -> PointLookup | None:
+def _filled(known: LookupShape, shape: StatementShape) -> PointLookup | None:
     columns = []
     for accepted, places in zip(known.accepted, known.places, strict=True):
         values = dict.fromkeys(shape.values[place] for place in places)

@@ -40,11 +40,11 @@ def by_name(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:
     return {name: tuple(chunks) for name, chunks in parts.items()}
 
 
-def dealt(
+def assign_pieces(
     spec: TableSpec | None, files: tuple[ListedPiece, ...], owners: tuple[str, ...]
 ) -> tuple[tuple[Piece, ...], ...]:
     """Assign all pieces of a table to its owners."""
-    return shares.deal(files, owners, _buckets(spec, files))
+    return shares.assign_pieces(files, owners, _buckets(spec, files))
 
 
 def holders(
@@ -62,9 +62,11 @@ def holders(
             each.name: tuple(owners[number] for number in ranks[bucket])
             for bucket, each in enumerate(found)
         }
-    cut = shares.place(found, names)
+    assigned = shares.place(found, names)
     return {
-        piece.name: (owner,) for owner, share in zip(owners, cut, strict=True) for piece in share
+        piece.name: (owner,)
+        for owner, share in zip(owners, assigned, strict=True)
+        for piece in share
     }
 
 

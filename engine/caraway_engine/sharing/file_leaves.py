@@ -163,7 +163,7 @@ def _dealt(files: Sequence[ReadFile], leaf: Leaf) -> list[list[ReadFile]]:
         for index, file in enumerate(files)
     ]
     groups = []
-    for share in shares.cut(listed, len(leaf.groups)):
+    for share in shares.divide_files(listed, len(leaf.groups)):
         group = []
         for piece in share:
             assert isinstance(piece, FileRange)

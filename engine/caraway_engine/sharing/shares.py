@@ -12,7 +12,7 @@ from caraway_core.tables import TableSplit
 _NEARLY_EVEN = 1.2
 """Files are split only if the largest share exceeds the mean by more than this factor."""
 _LOAD_BOUND = 1.05
-_KEPT_DEALS = 256
+_KEPT_ASSIGNMENTS = 256
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,6})")
 _SPARSE = 2
 _AT_HOME = 2**64
@@ -35,22 +35,22 @@ class ListedPiece:
     split: TableSplit | None = None
 
 
-def cut(files: Sequence[ListedPiece], count: int) -> tuple[tuple[Piece, ...], ...]:
+def divide_files(files: Sequence[ListedPiece], count: int) -> tuple[tuple[Piece, ...], ...]:
     """Divide the bytes of the files into `count` shares of similar size.
 
     Whole files are assigned if that is nearly even, because they are cheaper to read. Otherwise the
     unsplittable files are assigned first, largest first, each to the smallest share. The other
     files then fill the remaining space in order, so that few of them are split.
     """
-    shares, sizes = _dealt(files, count)
+    shares, sizes = _evenly_divided(files, count)
     if max(sizes) * count <= sum(sizes) * _NEARLY_EVEN:
         return tuple(map(tuple, shares))
-    shares, sizes = _dealt([file for file in files if not file.is_splittable], count)
+    shares, sizes = _evenly_divided([file for file in files if not file.is_splittable], count)
     fill([file for file in files if file.is_splittable], shares, sizes)
     return tuple(map(tuple, shares))
 
 
-@lru_cache(maxsize=_KEPT_DEALS)
+@lru_cache(maxsize=_KEPT_ASSIGNMENTS)
 def place(files: tuple[ListedPiece, ...], owners: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
     """Assign whole files to owners so that each file keeps its owner, as far as the load allows.
 
@@ -84,7 +84,7 @@ def place(files: tuple[ListedPiece, ...], owners: tuple[str, ...]) -> tuple[tupl
     )
 
 
-@lru_cache(maxsize=_KEPT_DEALS)
+@lru_cache(maxsize=_KEPT_ASSIGNMENTS)
 def place_buckets(count: int, owners: tuple[str, ...]) -> tuple[int, ...]:
     """Return the owner of each bucket as an index, from the owners' names alone.
 
@@ -105,7 +105,7 @@ def place_buckets(count: int, owners: tuple[str, ...]) -> tuple[int, ...]:
     )
 
 
-@lru_cache(maxsize=_KEPT_DEALS)
+@lru_cache(maxsize=_KEPT_ASSIGNMENTS)
 def ranked(count: int, owners: tuple[str, ...], replicas: int) -> tuple[tuple[int, ...], ...]:
     """Return for each bucket its owner, followed by the owners that would take over in turn."""
     first = place_buckets(count, owners)
@@ -169,7 +169,7 @@ def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
     return tuple(placed[bucket] for bucket in range(count))
 
 
-def deal(
+def assign_pieces(
     files: tuple[ListedPiece, ...], owners: tuple[str, ...], buckets: int | None = None
 ) -> tuple[tuple[Piece, ...], ...]:
     """Divide the files or pieces of a table into a share for each owner.
@@ -183,7 +183,7 @@ def deal(
         return tuple(map(tuple, shares))
     if any(file.is_kept for file in files):
         return place(files, owners)
-    return cut(files, len(owners))
+    return divide_files(files, len(owners))
 
 
 def _ranks(path: str, owners: Sequence[str], home: str) -> list[tuple[int, int]]:
@@ -198,7 +198,9 @@ def _score(path: str, owner: str) -> int:
     return int.from_bytes(blake2b(f"{owner}/{path}".encode(), digest_size=8).digest())
 
 
-def _dealt(files: Sequence[ListedPiece], count: int) -> tuple[list[list[Piece]], list[int]]:
+def _evenly_divided(
+    files: Sequence[ListedPiece], count: int
+) -> tuple[list[list[Piece]], list[int]]:
     """Assign whole files, largest first, each to the smallest share."""
     shares: list[list[Piece]] = [[] for _ in range(count)]
     sizes = [0] * count

@@ -40,7 +40,7 @@ class _NoShapeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StatementShape:
     """The shape of a statement: its text with marks for integer and string literals."""
 
     text: str
@@ -59,7 +59,7 @@ class Shape:
         }
 
 
-def of(statement: Statement) -> Shape | None:
+def of(statement: Statement) -> StatementShape | None:
     """Return the shape of a statement, or None."""
     sql = statement.sql
     if len(sql) > _LONGEST or not _SELECT.match(sql) or "\x00" in sql or _OTHERS.search(sql):
@@ -75,7 +75,7 @@ def of(statement: Statement) -> Shape | None:
     return shape if 0 < len(shape.values) <= _MOST_LITERALS else None
 
 
-def _marked(sql: str, parameters: Mapping[str, Any]) -> Shape:
+def _marked(sql: str, parameters: Mapping[str, Any]) -> StatementShape:
     values: list[int | str] = []
     pieces: list[str] = []
     done = 0
@@ -93,7 +93,7 @@ def _marked(sql: str, parameters: Mapping[str, Any]) -> Shape:
             values.append(value)
             pieces += sql[done:start], _INSIDE[type(value)]
             done = end
-    return Shape("".join((*pieces, sql[done:])), tuple(values))
+    return StatementShape("".join((*pieces, sql[done:])), tuple(values))
 
 
 def _value(kind: str, text: str, parameters: Mapping[str, Any]) -> int | str:

@@ -9,7 +9,9 @@ from datafusion.catalog import Table
 from caraway_engine.rows.held import BATCH_ROWS
 
 
-def dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.RecordBatch]]:
+def divide_batches(
+    batches: Sequence[pa.RecordBatch], partitions: int
+) -> list[list[pa.RecordBatch]]:
     """Divide batches into partitions of similar row counts, keeping neighbours together."""
     parts: list[list[pa.RecordBatch]] = [[] for _ in range(partitions)]
     total = sum(batch.num_rows for batch in batches)

@@ -101,7 +101,7 @@ class VersionView:
                 rows = self._rows(names, chunks)
                 if isinstance(rows, MissingChunks):
                     return rows
-                parts = making.dealt(rows.batches, self._content.partitions)
+                parts = making.divide_batches(rows.batches, self._content.partitions)
                 made = StoredShare(making.table(parts, self._content.spec.schema), rows.holders)
                 self._shares[names] = made
             made.used_s = self._content.clock()

@@ -66,7 +66,7 @@ PART = VersionPart("t.1", SCHEMA, (ChunkInfo(0, 10, 100, "ab"), ChunkInfo(1, 5, 
 VERSION = DatasetVersion(
     7, (PART,), "/data", datetime(2026, 1, 1, tzinfo=UTC), "SELECT 1", "origin",
     definition="v2-origin",
-    cut=PartitionBy((BucketKey(4, "id"), ByColumn("kind", "k"), ByExpression("id % 2"))),
+    partition_by=PartitionBy((BucketKey(4, "id"), ByColumn("kind", "k"), ByExpression("id % 2"))),
     log=(LogEntry(ChunkInfo(0, 1, 10, "ef", key="t.log"), 5, ("r1",)),),
     superseded=(Superseded("t.0", datetime(2025, 1, 1, tzinfo=UTC)),),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from caraway_core.releases import protocol_versions as versions
 from caraway_core.releases.protocol_versions import (
     PROTOCOL_VERSION,
     SPOKEN,
-    SpokenVersions,
+    ProtocolVersions,
     growing,
 )
 from caraway_core.statements import Statement
@@ -38,27 +38,27 @@ def pinned(name: str) -> dict[str, str]:
 def test_peers_speak_the_newest_version_that_both_know(
     peer: tuple[int, int], common: int | None
 ) -> None:
-    own = SpokenVersions(16, 17)
-    assert own.common(SpokenVersions(*peer)) == SpokenVersions(*peer).common(own) == common
+    own = ProtocolVersions(16, 17)
+    assert own.common(ProtocolVersions(*peer)) == ProtocolVersions(*peer).common(own) == common
 
 
 def test_a_release_speaks_its_version_and_the_one_before() -> None:
     assert (SPOKEN.oldest, SPOKEN.newest) == (PROTOCOL_VERSION - 1, PROTOCOL_VERSION)
-    later = SpokenVersions(PROTOCOL_VERSION, PROTOCOL_VERSION + 1)
+    later = ProtocolVersions(PROTOCOL_VERSION, PROTOCOL_VERSION + 1)
     assert SPOKEN.common(later) == PROTOCOL_VERSION
 
 
 @pytest.mark.parametrize("text", [None, "", "17", "a-b", "16-", "-3", "1" * 5000 + "-2", "٣-٤-"])
 def test_a_peer_without_a_header_is_of_the_time_before_headers(text: str | None) -> None:
-    assert SpokenVersions.of_header(text) == SpokenVersions(16, 16)
+    assert ProtocolVersions.of_header(text) == ProtocolVersions(16, 16)
 
 
 def test_a_header_is_read_as_it_was_written() -> None:
-    assert SpokenVersions.of_header(SPOKEN.header) == SPOKEN
+    assert ProtocolVersions.of_header(SPOKEN.header) == SPOKEN
 
 
 def test_a_mismatch_names_both_and_the_way_out() -> None:
-    assert versions.mismatch("executor 'e'", SpokenVersions(15, 15), "the scheduler") == (
+    assert versions.mismatch("executor 'e'", ProtocolVersions(15, 15), "the scheduler") == (
         f"executor 'e' speaks version 15 of the protocol, the scheduler {SPOKEN}; upgrade and "
         "downgrade in steps of one release"
     )
@@ -116,7 +116,7 @@ def test_messages_of_the_version_before_are_read() -> None:
 
     description, statement, task = read["description"], read["statement"], read["task"]
     assert isinstance(description, Description)
-    assert description.spoken == SpokenVersions(PROTOCOL_VERSION - 1, PROTOCOL_VERSION - 1)
+    assert description.spoken == ProtocolVersions(PROTOCOL_VERSION - 1, PROTOCOL_VERSION - 1)
     assert statement == Statement("SELECT a FROM t WHERE a = $1", {"1": 5})
     assert isinstance(task, Task)
     assert (task.trace_id, statement.trace_id, task.schema.names) == ("", "", ["a"])

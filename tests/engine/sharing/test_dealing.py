@@ -31,7 +31,9 @@ async def test_holders_are_those_whom_queries_ask(tmp_path: Path) -> None:
     for spec in (await parted(tmp_path, ROWS, "g"), await stored(tmp_path, ROWS, 5, "whole")):
         holders = dealing.holders(spec, EXECUTORS)
         files = StoredVersion(T, spec, 2).pieces()
-        for owner, share in zip(EXECUTORS, dealing.dealt(spec, files, EXECUTORS), strict=True):
+        for owner, share in zip(
+            EXECUTORS, dealing.assign_pieces(spec, files, EXECUTORS), strict=True
+        ):
             assert all(holders[piece.name] == (owner,) for piece in share)
         assert len(holders) == len(files)
 

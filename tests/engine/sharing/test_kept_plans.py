@@ -77,7 +77,10 @@ def tasks(of: Session, sql: str = JOIN) -> list[Task]:
     run = task(sql, {**schemas, "$more": more().schema})
     listed = of.pieces(TableName("t"))
     assert listed is not None
-    return [replace(run, shares=(Share(TableName("t"), p),)) for p in shares.cut(listed, SHARES)]
+    return [
+        replace(run, shares=(Share(TableName("t"), p),))
+        for p in shares.divide_files(listed, SHARES)
+    ]
 
 
 async def answer(of: Session, run: Task, inputs: Sequence[TaskTable] = ()) -> list[Any]:

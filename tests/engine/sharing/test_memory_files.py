@@ -75,7 +75,9 @@ def split(of: Session, sql: str, rows: pa.Table = NAMES, count: int = 3) -> list
     run = task(sql, {"t": of.snapshot.tables[TableName("t")].schema, "$names": rows.schema})
     listed = of.pieces(TableName("t"))
     assert listed is not None
-    return [replace(run, shares=(Share(TableName("t"), p),)) for p in shares.cut(listed, count)]
+    return [
+        replace(run, shares=(Share(TableName("t"), p),)) for p in shares.divide_files(listed, count)
+    ]
 
 
 async def answer(of: Session, run: Task, *rows: pa.Table) -> list[Any]:

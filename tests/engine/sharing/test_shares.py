@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.pieces import FileRange, Piece, SplitPiece, StoredPiece
-from caraway_engine.sharing.shares import ListedPiece, cut, piece, place, place_buckets, ranked
+from caraway_engine.sharing.shares import (
+    ListedPiece,
+    divide_files,
+    piece,
+    place,
+    place_buckets,
+    ranked,
+)
 from tests.kit.squares import NumbersSplit
 
 SIZES = st.integers(1, 1000)
@@ -22,7 +29,7 @@ def size(share: Sequence[Piece]) -> int:
 
 @given(FILES, st.integers(1, 9))
 def test_every_byte_is_in_exactly_one_share(files: list[ListedPiece], count: int) -> None:
-    shares = cut(files, count)
+    shares = divide_files(files, count)
     assert len(shares) == count
     for file in files:
         pieces = sorted(
@@ -37,7 +44,8 @@ def test_every_byte_is_in_exactly_one_share(files: list[ListedPiece], count: int
 
 @given(st.lists(SIZES, max_size=12), st.integers(1, 9))
 def test_files_that_can_be_split_are_dealt_evenly(sizes: list[int], count: int) -> None:
-    shares = cut([ListedPiece(f"f{n:02}", each, True) for n, each in enumerate(sizes)], count)
+    files = [ListedPiece(f"f{n:02}", each, True) for n, each in enumerate(sizes)]
+    shares = divide_files(files, count)
     assert max(map(size, shares)) <= max(sum(sizes) / count * 1.2, sum(sizes) / count + 1)
     assert sum(map(len, shares)) < len(sizes) + count
 
@@ -45,7 +53,7 @@ def test_files_that_can_be_split_are_dealt_evenly(sizes: list[int], count: int) 
 def test_files_are_not_split_when_whole_ones_come_out_nearly_even() -> None:
     files = [ListedPiece(f"f{n}", size_bytes, True) for n, size_bytes in enumerate((10, 11, 9, 10))]
 
-    shares = cut(files, 2)
+    shares = divide_files(files, 2)
 
     assert [[isinstance(each, FileRange) and each.is_whole for each in one] for one in shares] == [
         [True, True], [True, True],
@@ -59,13 +67,13 @@ def test_no_share_is_larger_than_even_by_more_than_a_whole_file(
     whole = max((file.size_bytes for file in files if not file.is_splittable), default=0)
     total = sum(file.size_bytes for file in files)
     # In whole numbers: 1.2 times the even share is not always exact.
-    most = max(map(size, cut(files, count)))
+    most = max(map(size, divide_files(files, count)))
     assert most * count <= total + (whole + 1) * count or 5 * most * count <= 6 * total
 
 
 def test_shares_do_not_depend_on_the_order_of_the_listing() -> None:
     files = [ListedPiece(f"f{n}", 10 + n % 3, n % 2 == 0) for n in range(9)]
-    assert cut(files, 4) == cut(files[::-1], 4)
+    assert divide_files(files, 4) == divide_files(files[::-1], 4)
 
 
 KEPT = st.lists(st.integers(1, 1000), max_size=40).map(

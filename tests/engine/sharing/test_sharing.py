@@ -104,7 +104,9 @@ def split(of: Session, run: Task, table: str, count: int) -> list[Task]:
     name = TableName(table)
     listed = of.pieces(name)
     assert listed is not None
-    return [replace(run, shares=(Share(name, pieces),)) for pieces in shares.cut(listed, count)]
+    return [
+        replace(run, shares=(Share(name, pieces),)) for pieces in shares.divide_files(listed, count)
+    ]
 
 
 def schemas(of: Session) -> dict[str, pa.Schema]:

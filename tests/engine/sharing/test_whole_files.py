@@ -26,10 +26,10 @@ def table(folder: Path) -> FilesTable:
     return FilesTable(ROWS.schema, (FileScan("parquet", paths, ROWS.schema, ".parquet"),))
 
 
-def dealt(made: Session, count: int) -> list[Share]:
+def shares_of_t(made: Session, count: int) -> list[Share]:
     files = made.pieces(TableName("t"))
     assert files is not None
-    return [Share(TableName("t"), pieces) for pieces in shares.cut(files, count)]
+    return [Share(TableName("t"), pieces) for pieces in shares.divide_files(files, count)]
 
 
 async def values(made: Session, sql: str, share: Share) -> list[int]:
@@ -41,7 +41,7 @@ async def values(made: Session, sql: str, share: Share) -> list[int]:
 async def test_shares_of_whole_files_are_the_table(tmp_path: Path) -> None:
     made = session({"t": table(tmp_path)})
 
-    found = [await values(made, "SELECT k FROM t", share) for share in dealt(made, 3)]
+    found = [await values(made, "SELECT k FROM t", share) for share in shares_of_t(made, 3)]
 
     assert sorted(map(len, found)) == [30, 30, 30]
     assert sorted(chain.from_iterable(found)) == list(range(90))
@@ -50,7 +50,7 @@ async def test_shares_of_whole_files_are_the_table(tmp_path: Path) -> None:
 async def test_counts_and_extremes_are_of_the_share(tmp_path: Path) -> None:
     made = session({"t": table(tmp_path)})
 
-    for share in dealt(made, 3):
+    for share in shares_of_t(made, 3):
         number = int(Path(share.pieces[0].name).stem)
         assert await values(made, "SELECT count(*) FROM t", share) == [30]
         assert await values(made, "SELECT max(k) FROM t", share) == [30 * number + 29]
@@ -66,13 +66,13 @@ async def test_a_share_without_files_is_empty(tmp_path: Path) -> None:
 async def test_a_filter_that_nothing_passes_is_not_a_missing_file(tmp_path: Path) -> None:
     made = session({"t": table(tmp_path)})
 
-    assert await values(made, "SELECT k FROM t WHERE k > 1000", dealt(made, 3)[0]) == []
+    assert await values(made, "SELECT k FROM t WHERE k > 1000", shares_of_t(made, 3)[0]) == []
 
 
 @pytest.mark.parametrize("change", ["gone", "other"])
 async def test_a_file_that_changed_is_never_read_as_empty(tmp_path: Path, change: str) -> None:
     made = session({"t": table(tmp_path)})
-    first = dealt(made, 3)[0]
+    first = shares_of_t(made, 3)[0]
     path = Path(first.pieces[0].name.removeprefix("file://"))
     path.unlink() if change == "gone" else pq.write_table(ROWS, path)
 
@@ -82,7 +82,7 @@ async def test_a_file_that_changed_is_never_read_as_empty(tmp_path: Path, change
 
 async def test_a_piece_of_a_file_is_read_as_a_piece(tmp_path: Path) -> None:
     made = session({"t": table(tmp_path)})
-    first = dealt(made, 3)[0]
+    first = shares_of_t(made, 3)[0]
     (piece,) = first.pieces
     assert isinstance(piece, FileRange)
     first_row = 30 * int(Path(piece.path).stem)

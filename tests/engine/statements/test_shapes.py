@@ -4,12 +4,12 @@ import pytest
 
 from caraway_core.statements import Statement
 from caraway_engine.statements import shapes
-from caraway_engine.statements.shapes import Shape
+from caraway_engine.statements.shapes import StatementShape
 from tests.kit.hostile import UNCLOSED
 from tests.kit.sql_texts import HIDING, SHOWING
 
 
-def shape(condition: str, **parameters: int | float | str) -> Shape | None:
+def shape(condition: str, **parameters: int | float | str) -> StatementShape | None:
     return shapes.of(Statement(f"SELECT a FROM t WHERE {condition}", parameters=parameters))
 
 
@@ -31,12 +31,14 @@ def shape(condition: str, **parameters: int | float | str) -> Shape | None:
     ],
 )
 def test_literals_are_taken_out(condition: str, text: str, values: tuple[int | str, ...]) -> None:
-    assert shape(condition) == Shape(f"SELECT a FROM t WHERE {text}", values)
+    assert shape(condition) == StatementShape(f"SELECT a FROM t WHERE {text}", values)
 
 
 def test_bound_values_are_literals() -> None:
     found = shape("k = :k AND l = $l LIMIT 3", k=5, l="x")
-    assert found == Shape("SELECT a FROM t WHERE k = \x00i AND l = \x00s LIMIT 3", (5, "x"))
+    assert found == StatementShape(
+        "SELECT a FROM t WHERE k = \x00i AND l = \x00s LIMIT 3", (5, "x")
+    )
     assert shape("k = ?", **{"1": 1.5}) is None
 
 

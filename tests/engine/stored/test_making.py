@@ -37,7 +37,7 @@ def test_batches_are_divided_in_their_order_and_about_evenly(
     heights: list[int], partitions: int
 ) -> None:
     made = batches(*heights)
-    parts = making.dealt(made, partitions)
+    parts = making.divide_batches(made, partitions)
     assert len(parts) == partitions
     # Batches without rows are left out; others are the same objects.
     assert [id(batch) for part in parts for batch in part] == [
@@ -50,7 +50,7 @@ def test_batches_are_divided_in_their_order_and_about_evenly(
 
 @pytest.mark.parametrize("heights", [(), (0,), (0, 0), (3, 0), (0, 3), (3, 0, 0, 2, 0)])
 def test_batches_without_rows_are_no_rows(heights: tuple[int, ...]) -> None:
-    parts = making.dealt(batches(*heights), 2)
+    parts = making.divide_batches(batches(*heights), 2)
     table = making.table(parts, SCHEMA)
     assert values(table) == list(range(sum(heights)))
 

@@ -259,7 +259,7 @@ def test_what_was_not_read_of_late_is_let_go() -> None:
 @given(st.lists(st.integers(0, 5), max_size=6), st.integers(1, 4))
 def test_batches_are_dealt_out_in_order(sizes: list[int], partitions: int) -> None:
     batches = [batch(rows(*range(size))) for size in sizes if size]
-    parts = making.dealt(batches, partitions)
+    parts = making.divide_batches(batches, partitions)
     assert len(parts) == partitions
     assert [each for part in parts for each in part] == batches
     total, largest = sum(sizes), max(sizes, default=0)

@@ -7,7 +7,7 @@ import pytest
 
 from caraway_acceleration import service
 from caraway_acceleration.upkeep.orphans import OrphanCollector
-from caraway_acceleration.versions.marks import Mark
+from caraway_acceleration.versions.usage_marks import UsageMark
 from caraway_core.ids import TableName
 from tests.gateway.api.test_acceleration import write
 from tests.kit.deadlines import eventually
@@ -35,7 +35,7 @@ async def test_all_accelerated_datasets_of_the_manifest_are_marked(
         accelerations = runtime.services.accelerations
         marks = accelerations._versions.marks
 
-        async def renewed(name: TableName, since: Mark | None = None) -> Mark | None:
+        async def renewed(name: TableName, since: UsageMark | None = None) -> UsageMark | None:
             mark = await marks.read(name)
             return mark if since is None or (mark and mark.revision > since.revision) else None
 

@@ -11,7 +11,7 @@ from caraway_core.concurrency.backoff import Backoff
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
-from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
+from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
 from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Connecting:
         self._tasks.cancel()
 
     async def _connect(self, peer: Peer, place: Address, gone: "asyncio.Future[None]") -> None:
-        direct = DirectCalls(peer.executor_id, place)
+        direct = ChannelCalls(peer.executor_id, place)
         try:
             await direct.connect(self._token)
         except NoProofError as exc:

@@ -10,7 +10,7 @@ from caraway_core.errors import PartLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Description, Input
 from caraway_core.protocols.wire import InputShape
-from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
+from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
 from caraway_scheduler.dispatch.fleets.reaching import ChannelActor
 
 NO_ANSWER = "it no longer answers"
@@ -39,7 +39,7 @@ class Peer:
     """The answer to the last heartbeat."""
     asked_s: float = field(default=0.0)
     """When that was sent."""
-    direct: DirectCalls | None = field(default=None)
+    direct: ChannelCalls | None = field(default=None)
     """Its channel, while it has one."""
 
     @property

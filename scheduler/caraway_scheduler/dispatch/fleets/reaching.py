@@ -13,7 +13,7 @@ from caraway_core.channels.handshake import NoProofError
 from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
-from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
+from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
 
 Places = Callable[[], Awaitable[Mapping[ExecutorId, Address]]]
 _DELAYS = Delays(1.0, 10.0)
@@ -36,7 +36,7 @@ class Reaching:
         self._failed: dict[Address, tuple[Backoff, float]] = {}
         """The addresses that could not be reached, and when to try them again."""
 
-    async def reach(self, known: set[ExecutorId]) -> Mapping[ExecutorId, DirectCalls]:
+    async def reach(self, known: set[ExecutorId]) -> Mapping[ExecutorId, ChannelCalls]:
         """Return a channel to each executor that is not known yet, and that can be reached.
 
         Raises:
@@ -46,7 +46,7 @@ class Reaching:
         for gone in self._failed.keys() - set(places.values()):
             del self._failed[gone]
         wanted = [
-            DirectCalls(executor_id, place)
+            ChannelCalls(executor_id, place)
             for executor_id, place in places.items()
             if executor_id not in known and self._is_due(place)
         ]
@@ -57,7 +57,7 @@ class Reaching:
         failed = self._failed.get(place)
         return failed is None or self._clock() >= failed[1]
 
-    async def _connect(self, direct: DirectCalls) -> DirectCalls | None:
+    async def _connect(self, direct: ChannelCalls) -> ChannelCalls | None:
         try:
             await direct.connect(self._token)
         except NoProofError:
@@ -71,7 +71,7 @@ class Reaching:
 class ChannelActor:
     """The methods of an executor's actor over a channel, called as those of Ray are."""
 
-    def __init__(self, direct: DirectCalls) -> None:
+    def __init__(self, direct: ChannelCalls) -> None:
         self._direct = direct
 
     def __getattr__(self, name: str) -> "_Method":
@@ -79,7 +79,7 @@ class ChannelActor:
 
 
 class _Method:
-    def __init__(self, direct: DirectCalls, name: str) -> None:
+    def __init__(self, direct: ChannelCalls, name: str) -> None:
         self._direct = direct
         self._name = name
 

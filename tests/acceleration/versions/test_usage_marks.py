@@ -1,4 +1,4 @@
-"""Marks of datasets: all schedulers renew them, and only marks without renewal are removed."""
+"""UsageMarks of datasets: all schedulers renew them, and only marks without renewal are removed."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_acceleration.versions.marks import Marks
+from caraway_acceleration.versions.usage_marks import UsageMarks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from tests.kit.interleaving import SteppedLoop, SteppedStore, run
@@ -32,7 +32,7 @@ def play(
 
 def test_names_of_any_letters_are_read_back() -> None:
     async def work(store: SteppedStore, clock: Callable[[], datetime]) -> None:
-        marks = Marks(store, clock)
+        marks = UsageMarks(store, clock)
         for name in map(TableName, NAMES):
             assert await marks.renew(name) is None
         assert await marks.names() == set(NAMES)
@@ -46,7 +46,7 @@ def test_names_of_any_letters_are_read_back() -> None:
 
 def test_renewal_says_when_it_was_kept_before() -> None:
     async def work(store: SteppedStore, clock: Callable[[], datetime]) -> None:
-        marks, name = Marks(store, clock), TableName("t")
+        marks, name = UsageMarks(store, clock), TableName("t")
         first = clock()
         await marks.renew(name)
         await asyncio.sleep(100)
@@ -59,7 +59,7 @@ def test_renewal_says_when_it_was_kept_before() -> None:
 
 def test_dataset_that_is_kept_again_is_not_forgotten() -> None:
     async def work(store: SteppedStore, clock: Callable[[], datetime]) -> None:
-        marks, name = Marks(store, clock), TableName("t")
+        marks, name = UsageMarks(store, clock), TableName("t")
         await marks.renew(name)
         stale = await marks.read(name)
         assert stale is not None
@@ -76,7 +76,7 @@ def test_of_removal_and_renewal_at_once_the_mark_survives_if_the_renewal_was_las
     choices: list[int],
 ) -> None:
     async def work(store: SteppedStore, clock: Callable[[], datetime]) -> None:
-        one, two, name = Marks(store, clock), Marks(store, clock), TableName("t")
+        one, two, name = UsageMarks(store, clock), UsageMarks(store, clock), TableName("t")
         await one.renew(name)
         mark = await one.read(name)
         assert mark is not None
@@ -96,6 +96,6 @@ def test_damaged_mark_is_told_with_its_dataset(value: bytes) -> None:
     async def work(store: SteppedStore, clock: Callable[[], datetime]) -> None:
         await store.compare_and_set("accelerated-kept/t", value, expected=None)
         with pytest.raises(CarawayError, match="'t'"):
-            await Marks(store, clock).read(TableName("t"))
+            await UsageMarks(store, clock).read(TableName("t"))
 
     play(work)

@@ -26,7 +26,7 @@ _KEEP_ALIVE_S = 30
 _CLOSED = "its connection was closed"
 
 
-class DirectCalls:
+class ChannelCalls:
     """The calls over one channel. They fail with it."""
 
     def __init__(self, executor_id: ExecutorId, place: Address) -> None:

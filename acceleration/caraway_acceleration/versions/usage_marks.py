@@ -17,27 +17,27 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class UsageMark:
     """When a dataset was last reported as in use, with the revision of that entry."""
 
     at: datetime
     revision: int
 
 
-class Marks:
+class UsageMarks:
     """Reads and writes the marks; methods raise StateAwayError while the store is away."""
 
     def __init__(self, store: StateStore, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
 
-    async def read(self, name: TableName) -> Mark | None:
+    async def read(self, name: TableName) -> UsageMark | None:
         """Return the mark of a dataset, or None."""
         entry = await self._store.get(_key(name))
         if entry is None:
             return None
         try:
-            return Mark(datetime.fromisoformat(entry.value.decode()), entry.revision)
+            return UsageMark(datetime.fromisoformat(entry.value.decode()), entry.revision)
         except ValueError as exc:
             raise CarawayError(
                 f"dataset '{name}': its entry accelerated-kept/ in the state store is damaged"
@@ -54,7 +54,7 @@ class Marks:
                 return before.at if before else None
         raise CarawayError(f"dataset '{name}': other schedulers keep renewing its mark; try again")
 
-    async def remove(self, name: TableName, mark: Mark) -> bool:
+    async def remove(self, name: TableName, mark: UsageMark) -> bool:
         """Delete a mark, unless it was renewed."""
         removed = await self._store.compare_and_set(_key(name), None, expected=mark.revision)
         return removed is not None

@@ -24,7 +24,7 @@ from caraway_core.protocols.wire import PackedPage, SentPage
 from caraway_core.settings import Address
 from caraway_executor.endpoints import channel_server
 from caraway_executor.endpoints.channel_server import ChannelServer
-from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
+from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
 
 ONE, TOKEN = ExecutorId("one"), "token"
 SMALL = pa.record_batch({"n": [1, 2, 3]})
@@ -48,9 +48,9 @@ async def listening(answer: Answer) -> AsyncIterator[ChannelServer]:
 
 
 @asynccontextmanager
-async def connected(answer: Answer, token: str = TOKEN) -> AsyncIterator[DirectCalls]:
+async def connected(answer: Answer, token: str = TOKEN) -> AsyncIterator[ChannelCalls]:
     async with listening(answer) as server:
-        direct = DirectCalls(ONE, server.place)
+        direct = ChannelCalls(ONE, server.place)
         await direct.connect(token)
         try:
             yield direct
@@ -66,7 +66,7 @@ def echo(arguments: bytes) -> SentPage:
     return wire.pack(AnswerPage(arguments.decode(), (), True))
 
 
-async def read(direct: DirectCalls, arguments: bytes = b"") -> AnswerPage:
+async def read(direct: ChannelCalls, arguments: bytes = b"") -> AnswerPage:
     return wire.unpack(await direct.open(arguments))
 
 
@@ -127,7 +127,7 @@ async def test_an_error_is_the_answer_of_its_call_alone() -> None:
 
 async def test_calls_fail_with_their_channel_and_are_for_others_then() -> None:
     async with listening(lambda _: asyncio.Future()) as server:
-        direct = DirectCalls(ONE, server.place)
+        direct = ChannelCalls(ONE, server.place)
         await direct.connect(TOKEN)
         first, second = direct.open(b""), direct.open(b"")
         direct.close("it no longer answers")
@@ -135,7 +135,7 @@ async def test_calls_fail_with_their_channel_and_are_for_others_then() -> None:
             with pytest.raises(ExecutorLostError, match="'one' is lost: it no longer answers"):
                 await each
         assert not direct.is_open
-        again = DirectCalls(ONE, server.place)
+        again = ChannelCalls(ONE, server.place)
         await again.connect(TOKEN)
         call = again.open(b"")
     with pytest.raises(ExecutorLostError, match="its connection was closed"):
@@ -188,7 +188,7 @@ async def test_the_work_of_calls_ends_with_their_channel() -> None:
             ended.set()
 
     async with listening(lambda _: later()) as server:
-        direct = DirectCalls(ONE, server.place)
+        direct = ChannelCalls(ONE, server.place)
         await direct.connect(TOKEN)
         call = direct.open(b"")
         await begun.wait()
@@ -226,7 +226,7 @@ async def test_whoever_lacks_the_token_is_not_heard(caplog: pytest.LogCaptureFix
 
     async with listening(answer) as server:
         with pytest.raises(NoProofError), caplog.at_level(logging.WARNING):
-            await DirectCalls(ONE, server.place).connect("another token")
+            await ChannelCalls(ONE, server.place).connect("another token")
         raw = socket.create_connection((server.place.host, server.place.port))
         raw.setblocking(False)
         loop = asyncio.get_running_loop()
@@ -238,7 +238,7 @@ async def test_whoever_lacks_the_token_is_not_heard(caplog: pytest.LogCaptureFix
                 pass
         raw.close()
         # The others are served all the same.
-        direct = DirectCalls(ONE, server.place)
+        direct = ChannelCalls(ONE, server.place)
         await direct.connect(TOKEN)
         assert (await read(direct, b"well")).cursor == "well"
         direct.close("")
@@ -250,4 +250,4 @@ async def test_where_nobody_listens_there_is_no_channel() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(NoProofError, match=f"cannot connect to 127.0.0.1:{port}"):
-        await DirectCalls(ONE, Address("127.0.0.1", port)).connect(TOKEN)
+        await ChannelCalls(ONE, Address("127.0.0.1", port)).connect(TOKEN)
