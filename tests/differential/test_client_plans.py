@@ -17,10 +17,10 @@ from caraway_engine.rows.plain import plain_schema
 from tests.differential import asking, runners, tpc
 from tests.differential.asking import Pair, Runner
 from tests.differential.comparing import Order, Outcome, difference
+from tests.differential.corpus_cases import ANSWERED, order
 from tests.differential.datasets import Dataset
 from tests.differential.generated import Query, queries
-from tests.differential.test_corpus import ANSWERED, order
-from tests.differential.test_generated import order as generated_order
+from tests.differential.generated_order import order as generated_order
 from tests.kit import client_plans, generating
 
 RANDOM_EXAMPLES = 400

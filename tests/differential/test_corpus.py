@@ -3,17 +3,12 @@
 import re
 from collections import Counter
 
-import pyarrow as pa
 import pytest
 
-from caraway_core.errors import QueryError
-from tests.differential import loading
 from tests.differential.asking import Pair, Runner
-from tests.differential.comparing import Order, Outcome
+from tests.differential.corpus_cases import ANSWERED, CASES, answered, ids, order
 from tests.differential.loading import Case
 
-CASES = loading.cases()
-ANSWERED = [case for case in CASES if not case.error]
 FAILING = [case for case in CASES if case.error]
 ONE_NODE = ("other-partitions", "repeating", "shuffling", "delta", "duckdb", "postgres")
 SEVERAL_TASKS = re.compile(r"\b([2-9]|\d\d+) tasks on")
@@ -21,29 +16,6 @@ LEAST_DIVIDED = {"two-over-postgres": 0.5}
 """The minimum share of divided statements over databases, which answer many aggregates whole."""
 _LEAST_DIVIDED = 0.6
 """The minimum share of divided statements; a suite over whole statements would prove nothing."""
-
-
-def ids(case: Case) -> str:
-    return f"{case.subject}: {case.name}"
-
-
-def order(case: Case, pair: Pair) -> Order:
-    """Return the order that the headers of a case describe."""
-    whole = pair.expected(case.whole) if case.whole else None
-    assert not isinstance(whole, QueryError), whole
-    kind, *places = case.order.split()
-    match kind:
-        case "none" | "total":
-            return Order(kind, whole=whole)
-        case "keys":
-            return Order("keys", tuple(int(place) - 1 for place in places), whole)
-        case _:
-            raise ValueError(f"'{case.name}': unknown order '{case.order}'")
-
-
-def answered(outcome: Outcome) -> pa.Table:
-    assert not isinstance(outcome, QueryError), outcome
-    return outcome
 
 
 def test_corpus_is_large_and_its_names_are_unique() -> None:

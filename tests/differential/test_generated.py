@@ -6,8 +6,8 @@ from hypothesis import note
 from caraway_core.errors import QueryError
 from tests.differential.asking import Pair
 from tests.differential.cluster_runners import WHOLE
-from tests.differential.comparing import ANY_ORDER, Order
 from tests.differential.generated import Query, queries
+from tests.differential.generated_order import MOST_ROWS, order
 from tests.kit import generating
 
 QUICK_EXAMPLES = 80
@@ -16,8 +16,6 @@ SHARE_EXAMPLES = 20
 LONG_EXAMPLES = 3000
 LEAST_ACCEPTED = 0.95
 LEAST_WITH_ROWS = 0.5
-MOST_ROWS = 200_000
-"""Nested cross joins have more rows, in tiny batches, and would only cost time."""
 MOST_FAULTS = 0.005
 # With one partition, as on an executor with one core, DataFusion 55 rejects a few of its own plans
 # over constant columns; see decision 0006.
@@ -52,13 +50,6 @@ def agree(query: Query, pair: Pair, tally: Tally) -> None:
         tally.faults += 1
         return
     pair.judge(query.sql, expected, got, order(query, pair))
-
-
-def order(query: Query, pair: Pair) -> Order:
-    if not query.sort_places:
-        return ANY_ORDER
-    whole = pair.reference.outcome(query.whole) if query.whole else None
-    return Order("keys", query.sort_places, None if isinstance(whole, QueryError) else whole)
 
 
 @pytest.mark.timeout(400)

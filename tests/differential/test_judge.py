@@ -8,12 +8,12 @@ from hypothesis import note
 from caraway_core.errors import QueryError
 from tests.differential import judging, loading
 from tests.differential.asking import Runner
+from tests.differential.corpus_cases import ids
 from tests.differential.datasets import Dataset
 from tests.differential.generated import Query, queries
+from tests.differential.generated_order import MOST_ROWS
 from tests.differential.judging import Judge
 from tests.differential.loading import Case
-from tests.differential.test_corpus import ids
-from tests.differential.test_generated import MOST_ROWS
 from tests.kit import generating
 
 _LANGUAGE = "the languages differ"

@@ -1,7 +1,7 @@
 """The reference is correct where DataFusion once gave wrong answers on one node."""
 
 from tests.differential.asking import Runner
-from tests.differential.test_corpus import answered
+from tests.differential.corpus_cases import answered
 
 
 def test_min_and_max_see_the_row_groups_in_which_another_column_is_null(

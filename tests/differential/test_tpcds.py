@@ -9,7 +9,7 @@ from tests.differential import asking, runners, tpc
 from tests.differential.asking import Pair, Runner
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Opening
-from tests.differential.test_tpch import table
+from tests.differential.tpc_answers import table
 
 TEXTS = tpc.tpcds_texts()
 QUICK = ("q03", "q27", "q49", "q67", "q95")

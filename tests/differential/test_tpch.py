@@ -1,25 +1,22 @@
 """The 22 queries of TPC-H: a runner agrees with one node, and one node with DuckDB."""
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import QueryError
 from tests.differential import asking, runners, tpc
 from tests.differential.asking import Pair, Runner
-from tests.differential.comparing import Outcome
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Opening
+from tests.differential.tpc_answers import is_same, table
 
 TEXTS = tpc.tpch_texts()
 QUICK = ("q01", "q03", "q13", "q18", "q21")
 QUERIES = [
     pytest.param(name, marks=() if name in QUICK else pytest.mark.full) for name in TEXTS
 ]  # fmt: skip
-RELATIVE = 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +68,3 @@ def test_answers_are_those_of_duckdb(
         scale = column.type.scale if pa.types.is_decimal(column.type) else None
         for one, other in zip(column.to_pylist(), theirs.column(number).to_pylist(), strict=True):
             assert is_same(one, other, scale), ours.schema.names[number]
-
-
-def table(outcome: Outcome) -> pa.Table:
-    assert not isinstance(outcome, QueryError), outcome
-    return outcome
-
-
-def is_same(ours: object, theirs: object, scale: int | None) -> bool:
-    """Sums of decimals are exact in both; an average of decimals is a double in DuckDB."""
-    if isinstance(ours, Decimal) and isinstance(theirs, float):
-        return abs(float(ours) - theirs) <= 10.0 ** -(scale or 0) + RELATIVE * abs(theirs)
-    if isinstance(ours, float) and isinstance(theirs, float | Decimal):
-        return ours == pytest.approx(float(theirs), rel=RELATIVE)
-    return ours == theirs

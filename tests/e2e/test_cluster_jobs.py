@@ -2,17 +2,15 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import httpx
-import pyarrow as pa
 import pytest
 
+from tests.e2e.job_requests import Jobs
 from tests.kit import valkey
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import (
-    BOUND_S,
     LONG,
     QUICK,
     WIDE,
@@ -23,44 +21,6 @@ from tests.kit.fault_clusters import (
 )
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
-
-
-class Jobs:
-    """The asynchronous query routes of one scheduler."""
-
-    def __init__(self, served: Served) -> None:
-        self._url = f"{served.url}/v1/queries"
-
-    def submit(self, sql: str) -> str:
-        got = httpx.post(self._url, json={"sql": sql}, timeout=60)
-        assert got.status_code == 202, got.text
-        return str(got.json()["query_id"])
-
-    def status(self, query_id: str) -> Mapping[str, Any]:
-        told: Mapping[str, Any] = self._get(f"/{query_id}/status").json()
-        return told
-
-    def until_running(self, query_id: str) -> None:
-        until(lambda: self.status(query_id)["status"] == "RUNNING", "the job runs", 120)
-
-    def ended(self, query_id: str) -> str:
-        def look() -> str:
-            status = self._get(f"/{query_id}/status?wait=5").json()
-            return "" if status["status"] in ("PENDING", "RUNNING") else str(status)
-
-        until(look, "the job is over", BOUND_S)
-        return str(self.status(query_id)["status"])
-
-    def rows(self, query_id: str) -> Any:
-        return self._get(f"/{query_id}").json()["result"]["data_array"]
-
-    def table(self, query_id: str) -> pa.Table:
-        accept = {"accept": "application/vnd.apache.arrow.stream"}
-        got = self._get(f"/{query_id}/results", headers=accept)
-        return pa.ipc.open_stream(got.content).read_all()
-
-    def _get(self, path: str, **options: Any) -> httpx.Response:
-        return httpx.get(self._url + path, timeout=60, **options).raise_for_status()
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.e2e.console_pages import PAGES
 from tests.kit import browsers
 from tests.kit.browsers import Watched
 from tests.kit.processes import child
 
 ROWS = 300_000
-PAGES = (
-    "Home", "SQL", "Data", "Queries and jobs", "Cluster", "Search", "Chat and questions",
-    "Tools and MCP", "Functions, models, workers",
-)  # fmt: skip
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202etxet"
 pytestmark = [*browsers.NEEDED]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_console import PAGES
+from tests.e2e.console_pages import PAGES
 from tests.kit import browsers
 from tests.kit.browsers import Watched
 from tests.kit.processes import child

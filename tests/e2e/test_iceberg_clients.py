@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.differential import tpc
-from tests.differential.test_tpch import is_same
+from tests.differential.tpc_answers import is_same
 from tests.kit import catalog_clients
 from tests.kit.catalog_clients import KEY, Found
 from tests.kit.processes import child

@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
-from tests.e2e.test_cluster_changes import SUM, WHOLE, Producer
-from tests.e2e.test_cluster_jobs import Jobs
+from tests.e2e.job_requests import Jobs
+from tests.e2e.producing import SUM, WHOLE, Producer
 from tests.kit import releases, valkey
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import BOUND_S, LONG, QUICK, Facts, Served, in_thread, write_facts

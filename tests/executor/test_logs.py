@@ -24,7 +24,7 @@ from caraway_executor.resources.room import TaskMemory
 from caraway_executor.statements.local import LocalExecutor
 from caraway_executor.storage.chunks import KeptChunks
 from caraway_executor.storage.stores import Stores
-from tests.executor.test_stored_tables import executor
+from tests.executor.stored_numbers import executor
 from tests.kit.changes import bucketed, logged, offset
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot

@@ -1,10 +1,8 @@
 import asyncio
-import datetime as dt
 import gc
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,14 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.fleet import Share, Task
 from caraway_core.statements import Statement
-from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine.execution.settings import EngineSettings
+from caraway_core.tables import StoredTable
 from caraway_engine.stored import MissingChunks, StoredVersion
 from caraway_executor.resources.room import TaskMemory
 from caraway_executor.statements.local import LocalExecutor
 from caraway_executor.storage import chunks
 from caraway_executor.storage.chunks import KeptChunks
 from caraway_executor.storage.stores import Stores
+from tests.executor.stored_numbers import NUMBERS, everything, executor
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.fragments import task
@@ -32,15 +30,6 @@ from tests.kit.turns import turn
 
 T = TableName("t")
 SCHEMAS = {"t": pa.schema([("k", pa.int64()), ("g", pa.int64())])}
-NUMBERS = pa.table({"k": pa.array(range(1000)), "g": pa.array([n % 7 for n in range(1000)])})
-
-
-def executor(
-    tables: Mapping[str, TableSpec | str], memory_limit_bytes: int | None = None
-) -> LocalExecutor:
-    local = LocalExecutor(EngineSettings(2, memory_limit_bytes))
-    assert local.install(snapshot(tables)) == {}
-    return local
 
 
 async def table(local: LocalExecutor, sql: str, **options: Any) -> pa.Table:
@@ -66,36 +55,6 @@ async def answer(local: LocalExecutor, run: Task) -> object:
 
 def share(names: Sequence[str]) -> Share:
     return Share(T, tuple(StoredPiece(name) for name in names))
-
-
-def everything() -> pa.Table:
-    zone = dt.timezone(dt.timedelta(hours=2))
-    return pa.table({
-        "i": pa.array([1, None, 3], pa.int8()),
-        "u": pa.array([1, None, 2**64 - 1], pa.uint64()),
-        "f": [1.5, None, float("nan")],
-        "b": [True, None, False],
-        "s": ["a", None, ""],
-        "large": pa.array(["a", None, "b"], pa.large_string()),
-        "view": pa.array(["a text of more than twelve", None, "b"], pa.string_view()),
-        "bytes": [b"a", None, b""],
-        "byte_view": pa.array([b"a", None, b"some more than twelve"], pa.binary_view()),
-        "fixed": pa.array([b"ab", None, b"cd"], pa.binary(2)),
-        "d": pa.array([Decimal("1.23"), None, Decimal("-9.99")], pa.decimal128(5, 2)),
-        "wide": pa.array([Decimal("1.23"), None, Decimal("-9.99")], pa.decimal256(50, 2)),
-        "day": [dt.date(2024, 2, 29), None, dt.date(1969, 1, 1)],
-        "time": [dt.time(1, 2, 3, 4), None, dt.time(0)],
-        "at": pa.array([dt.datetime(2024, 1, 1), None, dt.datetime(1900, 1, 1)],
-                       pa.timestamp("ns")),
-        "zoned": pa.array([dt.datetime(2024, 1, 1, tzinfo=zone), None, None],
-                          pa.timestamp("ms", "Europe/Berlin")),
-        "took": pa.array([dt.timedelta(seconds=1), None, None], pa.duration("us")),
-        "dict": pa.array(["x", None, "x"]).dictionary_encode(),
-        "list": pa.array([[1, None], None, []], pa.list_(pa.int32())),
-        "three": pa.array([[1, 2, 3], None, [4, 5, 6]], pa.list_(pa.int32(), 3)),
-        "struct": pa.array([{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}]),
-        "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
-    })  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [1, 3])

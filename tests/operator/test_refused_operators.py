@@ -4,7 +4,7 @@ import pytest
 
 from caraway_kube.api.kinds import Object
 from tests.operator.harness import Harness, harness
-from tests.operator.reconciling.test_reconcile_rollout import images, up
+from tests.operator.reconciling.rollout_images import images, up
 
 REASON = "this route needs another proof"
 

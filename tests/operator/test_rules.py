@@ -5,8 +5,8 @@ from caraway_kube.rbac import rendered
 from caraway_operator.kube.lease import LeaderElection
 from caraway_operator.rules import OWN_RULES, RULES
 from tests.operator.harness import Harness, harness
-from tests.operator.reconciling.test_reconcile_rollout import bad_image
-from tests.operator.test_operating import running
+from tests.operator.operating import running
+from tests.operator.reconciling.rollout_images import bad_image
 
 
 def allowed() -> set[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from caraway_operator.scheduler_client import (
 )
 from caraway_operator.states.progress import ExecutorDrain
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
-from tests.gateway.api.internal.test_routes import TOKEN, operated
+from tests.gateway.api.internal.operator_requests import TOKEN, operated
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.fleets import FakeFleet

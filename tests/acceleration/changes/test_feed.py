@@ -23,7 +23,7 @@ from caraway_acceleration.versions.versions import Successor
 from caraway_core.changes import Changes, Log, Op
 from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
 from tests.acceleration.changes.feeding import CUT, Taking, changes, site
-from tests.acceleration.versions.test_interleaving import play, settled
+from tests.acceleration.versions.interleavings import play, settled
 from tests.kit import members
 from tests.kit.deadlines import eventually
 from tests.kit.members import Member, World

@@ -8,7 +8,7 @@ import pytest
 from caraway_acceleration.upkeep import compaction, logs
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_acceleration.versions.versions import Successor
-from tests.acceleration.versions.test_interleaving import play, settled
+from tests.acceleration.versions.interleavings import play, settled
 from tests.kit.members import Member, World
 
 _SLOW_STEPS = 200

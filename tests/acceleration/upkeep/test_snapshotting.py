@@ -4,8 +4,8 @@ import pytest
 
 from caraway_acceleration.upkeep.snapshotting import Snapshotting
 from caraway_core.errors import UnavailableError
-from tests.acceleration.upkeep.test_snapshots import Cluster, Overtaken, tried
-from tests.acceleration.versions.test_interleaving_writes import snapshotting
+from tests.acceleration.upkeep.snapshot_clusters import Cluster, Overtaken, tried
+from tests.acceleration.versions.interleaved_writes import snapshotting
 from tests.kit.interleaving import SteppedResults
 from tests.kit.members import Member, World
 

@@ -3,7 +3,7 @@ and orphan collection.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,20 +19,16 @@ from caraway_acceleration.sources import PassthroughSources
 from caraway_acceleration.upkeep import compaction, logs, orphans
 from caraway_acceleration.upkeep.orphans import OrphanCollector
 from caraway_acceleration.upkeep.snapshots import DatasetSnapshots
-from caraway_acceleration.upkeep.snapshotting import Snapshotting
-from caraway_acceleration.versions import making
-from caraway_acceleration.versions.version import VersionPart
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName, new_query_id
-from caraway_core.manifest.values.acceleration import SnapshotSettings
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement, TableWrite
 from caraway_core.statements.questions import WriteQuestion
-from caraway_core.tables import ResultPlace
-from tests.acceleration.versions.test_interleaving import PHASES, SEEDS, play, settled
+from tests.acceleration.versions.interleaved_writes import SnapshotMaker, lived, snapshotting
+from tests.acceleration.versions.interleavings import PHASES, SEEDS, play, settled
 from tests.kit.interleaving import SteppedResults
-from tests.kit.members import NAME, PLACE, SCHEMA, Member, Readers, World
+from tests.kit.members import NAME, PLACE, SCHEMA, Member, World
 from tests.kit.stream_double import StreamDouble
 
 FIRST = 10_000
@@ -124,45 +120,6 @@ async def add(member: Member) -> None:
             new_query_id(), Statement(ADDING, {}, may_write=True, writable=writable)
         )
         member._acknowledge(known.number)
-
-
-class SnapshotMaker:
-    """Stores the rows that readers see in the place of snapshots."""
-
-    place = ResultPlace("file", "/snapshots")
-
-    def __init__(self, readers: Readers, store: SteppedResults) -> None:
-        self._readers = readers
-        self._store = store
-
-    async def make(
-        self, name: TableName, _sql: str, _told: Any, _cut: Any, logged: Mapping[str, Any]
-    ) -> VersionPart:
-        readers = self._readers
-        await readers.world.loop.step()
-        assert readers.table is not None
-        key = readers.table.key
-        rows = readers.world.rows(readers.table, logged.get(key, readers.logs.get(key, ())))
-        batch = pa.record_batch({"id": rows}, schema=SCHEMA)
-        stored = making.key_of(name)
-        return VersionPart(
-            stored, SCHEMA, (await self._store.write_chunk(stored, 0, SCHEMA, [batch]),)
-        )
-
-
-def snapshotting(member: Member, store: SteppedResults) -> Snapshotting:
-    maker: Any = SnapshotMaker(member.readers, store)
-    kept = DatasetSnapshots(member.current, maker, store)
-    return Snapshotting(member.current, kept, SnapshotSettings(use="enabled"), "retry")
-
-
-async def lived(world: World, rows: int) -> tuple[Member, set[int]]:
-    """Let one scheduler apply rows; returns it, and the rows it accepted."""
-    member = Member(world, "zero", []).begin()
-    for _ in range(rows):
-        await member.insert()
-    await settled(world, [member])
-    return member, set(world.acknowledged)
 
 
 async def worked(world: World, done: Sequence[tuple[str, int]], members: list[Member]) -> None:

@@ -9,7 +9,7 @@ from caraway_acceleration.changes.ingesting import RequestReusedError
 from caraway_acceleration.versions import requests
 from tests.acceleration.changes.feeding import changes, site
 from tests.kit.scheduler_pairs import pair
-from tests.scheduler.coordination.test_freshness import CHANGING, takes
+from tests.scheduler.coordination.freshness_rounds import CHANGING, takes
 
 
 def test_a_token_distinguishes_keys_and_contents() -> None:

@@ -10,7 +10,7 @@ from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_core.changes import LogEntry
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import Keys, ResultPlace
-from tests.acceleration.versions.test_version_codec import VERSIONS
+from tests.acceleration.versions.written_versions import VERSIONS
 
 SCHEMA = pa.schema({"id": pa.int64()})
 OLD = VersionPart("t.1", SCHEMA, (ChunkInfo(0, 10, 100, "a"), ChunkInfo(1, 20, 200, "b", "[1]")))

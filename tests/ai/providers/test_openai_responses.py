@@ -7,7 +7,7 @@ from caraway_ai.protocols import HasResponses
 from caraway_ai.providers.openai_responses import sendable
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
-from tests.ai.providers.test_hosted import Recorder
+from tests.ai.providers.recording import Recorder
 from tests.kit.listening import listening
 from tests.kit.models import built
 from tests.kit.scripted_responses import SEARCH, THOUGHT, call, message, response

@@ -7,7 +7,7 @@ import pytest
 from caraway.cli import ingesting
 from caraway.routes.ingests import IngestApi
 from tests.client.cli.conftest import Command
-from tests.client.routes.test_ingests import ROUTE, applied
+from tests.client.routes.ingesting import ROUTE, applied
 from tests.client.runtime import Answer, FakeRuntime
 
 LINES = '{"op":"t"}\n' * 5

@@ -6,7 +6,7 @@ import pytest
 from caraway.cli import refreshing
 from caraway.client import Client
 from tests.client.cli.conftest import Command
-from tests.client.routes.test_refreshes import REFRESH, STANDING, busy, stands, told
+from tests.client.routes.refreshing import REFRESH, STANDING, busy, stands, told
 from tests.client.runtime import Answer, FakeRuntime, Pauses
 
 

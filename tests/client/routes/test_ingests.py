@@ -7,14 +7,10 @@ import pytest
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.routes import ingests
+from tests.client.routes.ingesting import ROUTE, applied
 from tests.client.runtime import Answer, FakeRuntime, Pauses
 
-ROUTE = "POST /v1/datasets/orders/cdc"
 EVENT = {"op": "c", "after": {"id": 1}}
-
-
-def applied(count: int) -> Answer:
-    return Answer(body=json.dumps({"applied": count, "dataset": "orders"}).encode())
 
 
 def client(runtime: FakeRuntime) -> Client:

@@ -8,23 +8,10 @@ from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.routes import refreshes
 from caraway.routes.refreshes import AccelerationStatus, RefreshError
+from tests.client.routes.refreshing import REFRESH, STANDING, busy, stands, told
 from tests.client.runtime import Answer, FakeRuntime, Pauses
 
-STANDING = "GET /v1/datasets/orders/acceleration"
-REFRESH = "POST /v1/datasets/orders/acceleration/refresh"
 SETTINGS = "PATCH /v1/datasets/orders/acceleration"
-
-
-def stands(version: int, **more: Any) -> dict[str, Any]:
-    return {"version": {"number": version, "rows": 10 * version, "bytes": 99}, **more}
-
-
-def busy(version: int, rows: int = 0, **more: Any) -> dict[str, Any]:
-    return stands(version, refresh={"attempt": 1, "rows": rows, "bytes": rows}, **more)
-
-
-def told(*documents: dict[str, Any]) -> list[Answer]:
-    return [Answer(body=json.dumps(document).encode()) for document in documents]
 
 
 Watch = Callable[..., list[AccelerationStatus]]

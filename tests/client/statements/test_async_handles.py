@@ -11,7 +11,7 @@ from caraway.errors import BrokenResponseError
 from caraway.flight.pumps import BatchPump
 from caraway.rows.readers import RecordReader, opened
 from caraway.statements.async_handles import AsyncReader, ThreadedCalls
-from tests.client.flight.test_pumps import SCHEMA, Feed, batch, ended
+from tests.client.flight.pumping import SCHEMA, Feed, batch, ended
 
 WAIT_S = 30.0
 

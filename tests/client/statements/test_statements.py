@@ -14,7 +14,7 @@ import pytest
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway.statements.statements import StatementRunner, encode_statement, statement_request
 from caraway_core.errors import CarawayError, ParametersError
-from tests.client.rows.test_readers import SCHEMA, Source, batch
+from tests.client.rows.row_sources import SCHEMA, Source, batch
 
 READ, WRITE = "SELECT 1", "INSERT INTO t VALUES (1)"
 AWAY = UnreachableError("grpc://h", "refused")

@@ -15,16 +15,7 @@ from caraway_cluster.store import messages
 from caraway_cluster.store.application import BLOCK_BYTES, StoreApplication
 from caraway_cluster.store.chunk_folder import ChunkFolder
 from caraway_plugins.stores.durable import UnfinishedFiles
-
-CONTENT = bytes(range(256)) * 40
-SIGNED = {"authorization": "Bearer tok-en"}
-
-
-def name(content: bytes, index: int = 0) -> str:
-    return f"{index:08d}-{hashlib.sha256(content).hexdigest()}.arrow"
-
-
-PATH = f"/chunks/id/jobs/key/{name(CONTENT)}"
+from tests.cluster.store.store_requests import CONTENT, PATH, SIGNED, name
 
 
 @pytest.fixture

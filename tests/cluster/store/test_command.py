@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cluster.store.test_application import CONTENT, PATH, SIGNED
+from tests.cluster.store.store_requests import CONTENT, PATH, SIGNED
 from tests.kit.deadlines import until
 from tests.kit.remote_stores import remote_store
 

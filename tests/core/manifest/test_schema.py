@@ -4,7 +4,7 @@ import pytest
 from caraway_core.manifest import schema
 from caraway_core.manifest.documents import document
 from caraway_core.manifest.shape.top import COMPONENTS
-from tests.core.manifest.test_unsupported import EVERYTHING
+from tests.core.manifest.unsupported_keys import EVERYTHING
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,7 @@
-from pathlib import Path
-
 import pytest
 
 from tests.core.manifest.conftest import Loads, Refuses
-
-EVERYTHING = Path(__file__).with_name("everything.yaml")
+from tests.core.manifest.unsupported_keys import EVERYTHING
 
 
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:

@@ -16,7 +16,7 @@ from caraway_engine.errors import engine_messages as messages
 from caraway_engine.errors.engine_messages import EngineMessage
 from caraway_engine.sessions.sessions import Session
 from tests.engine.errors import provoking
-from tests.engine.errors.test_failures import TABLE
+from tests.engine.errors.failing_tables import TABLE
 from tests.kit import sources
 from tests.kit.engine import rows, session
 

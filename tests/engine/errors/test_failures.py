@@ -1,10 +1,8 @@
 """Each error that the engine raises here is a real one; users read it in words of our own."""
 
-import datetime
 import logging
 import re
 
-import pyarrow as pa
 import pytest
 
 from caraway_core.errors import (
@@ -16,14 +14,9 @@ from caraway_core.errors import (
 from caraway_engine.errors import engine_errors, failures
 from caraway_engine.errors.engine_errors import FaultOwner
 from caraway_engine.sessions.sessions import Session
-from tests.kit.engine import memory, rows, session
+from tests.engine.errors.failing_tables import TABLE
+from tests.kit.engine import rows, session
 
-DAY = datetime.date(2020, 1, 1)
-TABLE = memory(
-    i=pa.array([1, 2, None], pa.int64()), f=[1.0, 2.0, None], s=["a", "x", None], d=[DAY] * 3,
-    ts=[datetime.datetime(2020, 1, 1)] * 3, b=[True, False, None],
-    l=pa.array([[1], [2], None], pa.list_(pa.int64())), st=[{"a": 1}] * 3,
-)  # fmt: skip
 FORBIDDEN = re.compile(
     r"Error during planning|DataFusion|External error|Arrow error|Execution error|Schema error"
     r"|SQL error|Internal error|Compute error|Cast error|Parser error|caused by|backtrace"

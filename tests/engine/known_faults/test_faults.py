@@ -1,17 +1,15 @@
 """Each known fault is still in the engine, and does not reach users."""
 
-import math
-from datetime import timedelta
-
 import pyarrow as pa
 import pytest
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults.catalogue import FAULTS
 from tests.differential.asking import Runner
-from tests.engine.known_faults.case import Case, Row
+from tests.engine.known_faults.case import Case
 from tests.engine.known_faults.cases import CASES
 from tests.engine.known_faults.conftest import Ask
+from tests.engine.known_faults.fault_rows import rows, rows_of
 
 ANSWERED = [case for case in CASES if case.right is not None]
 REFUSED = [case for case in CASES if case.right is None]
@@ -49,21 +47,3 @@ def test_users_get_an_error_that_says_what_to_write(case: Case, runner: Runner) 
     outcome = runner.outcome(case.sql)
     assert isinstance(outcome, InvalidQueryError), outcome
     assert case.refusal in outcome.message
-
-
-def rows(table: pa.Table) -> list[tuple[str, ...]]:
-    columns = [column.to_pylist() for column in table.columns]
-    return rows_of(tuple(zip(*columns, strict=True)))
-
-
-def rows_of(given: tuple[Row, ...]) -> list[tuple[str, ...]]:
-    return sorted(tuple(map(_text, row)) for row in given)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return "nan" if math.isnan(value) else str(value + 0.0)
-    if isinstance(value, timedelta):
-        # With pandas, pyarrow makes its own kind of it, which is written in another way.
-        return str(timedelta(value.days, value.seconds, value.microseconds))
-    return str(value)

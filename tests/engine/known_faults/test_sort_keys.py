@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.differential.asking import Runner
+from tests.engine.known_faults.fault_rows import rows, rows_of
 from tests.engine.known_faults.memory import Asked
-from tests.engine.known_faults.test_faults import rows, rows_of
 
 _FINITE = "FROM floats WHERE id IN (1, 2, 6, 7)"
 NAN = float("nan")

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_engine.rows import choosing
-from tests.executor.test_stored_tables import everything
+from tests.executor.stored_numbers import everything
 
 
 def table() -> pa.RecordBatch:

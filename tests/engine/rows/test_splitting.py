@@ -111,9 +111,9 @@ def test_table_without_rows_gives_as_many_without() -> None:
     assert all(part.schema == table.schema for part in parts)
 
 
-ELSEWHERE = """
+ELSEWHERE = f"""
 import pyarrow as pa
-from tests.engine.rows.test_splitting import WORDS, places
+from {__name__} import WORDS, places
 print(sorted(places(WORDS, pa.string(), 7).items()))
 """
 WORDS = [None, "", "a", "ä", "longer than twelve bytes", *map(str, range(50))]

@@ -7,7 +7,7 @@ import pytest
 
 from caraway_engine.rows import uniqueness
 from caraway_engine.rows.uniqueness import DuplicateError
-from tests.engine.rows.test_base_keys import A, B, Row, T, index, pieces
+from tests.engine.rows.key_rows import A, B, Row, T, index, pieces
 
 
 def check(

@@ -20,8 +20,8 @@ from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.sharing import shares
 from caraway_engine.stages import fragments
-from tests.engine.sharing.test_sharing import NAMES, ROWS, numbers
-from tests.engine.stages.test_fragments import tuples
+from tests.engine.sharing.shared_numbers import NAMES, ROWS, numbers
+from tests.engine.stages.fragment_rows import tuples
 from tests.kit.engine import session
 from tests.kit.fragments import rows_of, task
 

@@ -18,19 +18,12 @@ from caraway_core.protocols.fleet import Share, Task, TaskTable
 from caraway_core.tables import FileFormat, FileScan, FilesTable
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.sharing import shares
-from tests.engine.stages.test_fragments import tuples
+from tests.engine.sharing.shared_numbers import NAMES, ROWS, SCHEMA, numbers
+from tests.engine.stages.fragment_rows import tuples
 from tests.kit.engine import memory, session
 from tests.kit.fragments import rows_of, task
 
-SCHEMA = pa.schema([("a", pa.int64()), ("g", pa.int64()), ("s", pa.string())])
-NAMES = pa.table({"g": [0, 1, 2, 9], "name": ["zero", "one", "two", "nine"]})
 COUNTS = (1, *(pytest.param(each, marks=pytest.mark.full) for each in (2, 3)), 7)
-
-
-def numbers(start: int, count: int) -> pa.Table:
-    values = range(start, start + count)
-    columns = [values, [v % 5 for v in values], [f"text {v}" for v in values]]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
 
 
 def files(folder: Path, format_: FileFormat = "parquet", **options: Any) -> FilesTable:
@@ -124,20 +117,6 @@ async def answer(of: Session, run: Task) -> list[tuple[Any, ...]]:
 async def answers(of: Session, sql: str, table: str, count: int) -> list[list[tuple[Any, ...]]]:
     run = task(sql, schemas(of))
     return [await answer(of, each) for each in split(of, run, table, count)]
-
-
-ROWS = [
-    "SELECT a, g, s FROM {t}",
-    "SELECT s FROM {t} WHERE a > 150 AND g = 2",
-    "SELECT a FROM {t} WHERE a < 0 OR a > 22990",
-    "SELECT a + 1 AS x, upper(s) AS u FROM {t} WHERE s LIKE '%7'",
-    "SELECT t.a, n.name FROM {t} t JOIN $names n ON t.g = n.g",
-    "SELECT t.a, n.name FROM {t} t LEFT JOIN $names n ON t.g = n.g AND n.name <> 'one'",
-    "SELECT t.a FROM {t} t WHERE t.g IN (SELECT g FROM $names)",
-    "SELECT a FROM {t} WHERE g = 1 UNION ALL SELECT a FROM {t} WHERE g = 2",
-    "SELECT a FROM {t} UNION ALL SELECT g FROM {t}",
-    "SELECT a, n.name FROM {t} CROSS JOIN $names n WHERE a % 97 = 0",
-]
 
 
 @pytest.mark.parametrize("count", COUNTS)

@@ -9,16 +9,12 @@ from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages.inputs import INPUT_PREFIX
+from tests.engine.stages.fragment_rows import tuples
 from tests.kit.engine import memory, rows, session
 from tests.kit.fragments import rows_of, task
 
 ORDERS = pa.table({"id": [1, 2, 3], "who": [10, 20, None]})
 PEOPLE = pa.table({"id": [10, 20], "name": ["Ann", "Bob"]})
-
-
-def tuples(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
-    """Rows by position: a fragment may name two columns alike."""
-    return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
 async def answer(of: Session, run: Task, inputs: Sequence[TaskTable] = ()) -> list[Any]:

@@ -7,8 +7,8 @@ import pytest
 from caraway_engine.stages import naming
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from caraway_engine.stages.stage_schemas import StageSchemas
+from tests.engine.stages.planner_statements import STATEMENTS
 from tests.engine.stages.planning import LARGE, MB, Planned, context, planned
-from tests.engine.stages.test_planner import STATEMENTS
 
 SELF_JOINS = (
     "SELECT a.id, b.word FROM facts a RIGHT JOIN facts b ON a.id = b.other "

@@ -9,8 +9,8 @@ from caraway_engine.stages import relations
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, origins, reference, walk, width
 from caraway_engine.stages.stage_schemas import StageSchemas
+from tests.engine.stages.planner_statements import STATEMENTS
 from tests.engine.stages.planning import context, substrait
-from tests.engine.stages.test_planner import STATEMENTS
 
 
 def root(sql: str) -> tuple[Rel, Functions]:

@@ -11,7 +11,7 @@ from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.statements.local import LocalExecutor
-from tests.executor.test_stored_tables import NUMBERS, everything
+from tests.executor.stored_numbers import NUMBERS, everything
 from tests.kit.engine import memory, snapshot
 from tests.kit.stored import path_of, stored
 

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from tests.gateway.api.view_files import write
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 
@@ -17,11 +15,6 @@ MANIFEST = """
         acceleration: {enabled: true, engine: file, primary_key: v}
       - {name: many, sql: SELECT v FROM totals WHERE n > 19}
 """
-
-
-def write(folder: Path, rows: int) -> None:
-    table = pa.table({"id": range(rows), "v": [f"v{each % 5}" for each in range(rows)]})
-    pq.write_table(table, folder / "orders.parquet")
 
 
 async def at_version(runtime: Running, number: int) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.gateway.api.test_acceleration import (
+from tests.gateway.api.accelerating import (
     FIRST,
     at_version,
     count,
@@ -19,6 +19,7 @@ from tests.gateway.api.test_acceleration import (
     standing,
     write,
 )
+from tests.gateway.api.failing_refreshes import failed
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 
@@ -31,16 +32,6 @@ CHANGED: dict[str, dict[str, Any]] = {
 
 def put(folder: Path, columns: dict[str, Any]) -> None:
     pq.write_table(pa.table(columns), folder / "orders.parquet")
-
-
-async def failed(runtime: Running) -> str:
-    """Wait for a refresh to fail; returns the reason."""
-
-    async def look() -> str:
-        told = await standing(runtime)
-        return "" if "refresh" in told else str(told.get("error", ""))
-
-    return str(await eventually(look, "the refresh fails"))
 
 
 async def rows(runtime: Running, sql: str = "SELECT * FROM orders ORDER BY id") -> Any:

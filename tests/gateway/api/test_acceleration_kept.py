@@ -9,7 +9,7 @@ from caraway_acceleration import service
 from caraway_acceleration.upkeep.orphans import OrphanCollector
 from caraway_acceleration.versions.usage_marks import UsageMark
 from caraway_core.ids import TableName
-from tests.gateway.api.test_acceleration import write
+from tests.gateway.api.accelerating import write
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 

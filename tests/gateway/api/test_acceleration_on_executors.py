@@ -10,13 +10,13 @@ import pytest
 
 from caraway_acceleration.upkeep import compaction
 from caraway_gateway.composition.backend import Backend
-from tests.gateway.api import test_acceleration, test_changes, test_changes_bad_days
-from tests.gateway.api.test_acceleration import FIRST, at_version, refresh
-from tests.gateway.api.test_acceleration_bad_days import failed
-from tests.gateway.api.test_acceleration_sources import KEYS, TAKING
-from tests.gateway.api.test_changes import event, ready, rows, send
-from tests.gateway.api.test_writes import KEYS as WRITE_KEYS
-from tests.gateway.api.test_writes import LOGGED, filled
+from tests.gateway.api import accelerating, refusing_changes, sending_changes
+from tests.gateway.api.accelerating import FIRST, at_version, refresh
+from tests.gateway.api.change_manifests import KEYS, TAKING
+from tests.gateway.api.failing_refreshes import failed
+from tests.gateway.api.sending_changes import event, ready, rows, send
+from tests.gateway.api.writing import KEYS as WRITE_KEYS
+from tests.gateway.api.writing import LOGGED, filled
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -57,12 +57,12 @@ async def test_inserted_rows_are_in_the_source_and_read_at_once(
 async def test_changes_that_break_a_unique_index_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = test_changes_bad_days.UNIQUE
+    text = refusing_changes.UNIQUE
     async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):
         await ready(runtime)
         await send(runtime, *(event("c", number, f"v{number}") for number in range(50)))
         for number in range(100, 110):
-            told = await test_changes_bad_days.refused(runtime, event("c", number, "v7"))
+            told = await refusing_changes.refused(runtime, event("c", number, "v7"))
             assert "(v) = 'v7' would be duplicated" in told
         await send(runtime, event("d", 7), event("c", 100, "v7"))
         assert await rows(runtime, "SELECT id FROM orders WHERE v = 'v7'") == [(100,)]
@@ -73,9 +73,9 @@ async def test_changes_that_break_a_unique_index_are_refused(
 async def test_duplicate_rows_are_found_on_any_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    test_acceleration.write(tmp_path, 5000)
+    accelerating.write(tmp_path, 5000)
     lines = (key, "partition_by: ['bucket(6, id)']")
-    text = test_acceleration.manifest(*lines)
+    text = accelerating.manifest(*lines)
     async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):
         await at_version(runtime, 1)
         held = await rows(runtime, "SELECT count(*), sum(rows) FROM runtime.partitions")
@@ -92,8 +92,8 @@ async def test_changes_are_correct_during_compactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "LEAST_LOGGED", 20)
-    text = test_changes.manifest()
-    overtaken = test_changes_bad_days.Overtaken(monkeypatch, event("c", 100, "late"))
+    text = sending_changes.manifest()
+    overtaken = refusing_changes.Overtaken(monkeypatch, event("c", 100, "late"))
     async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):
         await ready(runtime)
         overtaken.runtime = runtime

@@ -5,34 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.api.test_acceleration import at_version, count, manifest, refresh, write
+from tests.gateway.api.accelerating import at_version, count, manifest, refresh, write
+from tests.gateway.api.snapshotting import made, marks, place
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 from tests.kit.s3 import S3Server, s3_server
 
 __all__ = ["s3_server"]
-STORE = """
-        snapshots:
-          location: {location}
-          params: {{{params}}}
-          bootstrap_on_failure_behavior: {behavior}
-"""
-
-
-def place(location: str = "file:snapshots", params: str = "", behavior: str = "warn") -> str:
-    return STORE.format(location=location, params=params, behavior=behavior)
-
-
-def marks(folder: Path) -> list[str]:
-    found = (folder / "snapshots").glob("md-*") if (folder / "snapshots").is_dir() else ()
-    return sorted(path.name for path in found)
-
-
-async def made(folder: Path, number: int) -> None:
-    async def look() -> bool:
-        return len(marks(folder)) >= number
-
-    await eventually(look, f"{number} snapshots are made")
 
 
 async def test_a_new_runtime_starts_from_the_last_snapshot_without_the_source(

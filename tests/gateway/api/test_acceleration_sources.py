@@ -9,23 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_acceleration import service
-from tests.gateway.api.test_acceleration import at_version, manifest, refresh, write
+from tests.gateway.api.accelerating import at_version, manifest, refresh, write
+from tests.gateway.api.change_manifests import KEYS, TAKING
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 
 HOUR_S = 3600
-KEYS = """
-        runtime:
-          auth: {api-key: {keys: ["writer:rw", "reader:ro"]}}
-"""
-TAKING = """
-        datasets:
-          - from: memory:orders
-            name: orders
-            access: read_write
-            columns: [{name: id, type: bigint}, {name: v, type: text}]
-            acceleration: {enabled: true}
-"""
 
 
 async def test_inserted_rows_are_in_the_source_and_read_at_once(tmp_path: Path) -> None:

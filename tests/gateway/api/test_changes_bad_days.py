@@ -1,7 +1,6 @@
 """Changes that violate constraints, come at bad moments or do not fit, in one runtime."""
 
 import asyncio
-import json
 import sqlite3
 import time
 from contextlib import AbstractContextManager
@@ -12,26 +11,14 @@ import pytest
 
 from caraway_acceleration.upkeep import compaction
 from caraway_acceleration.versions.current_version import CurrentVersion
-from caraway_acceleration.versions.making import VersionMaker
 from caraway_core.errors import CarawayError
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_plugins.stores.sqlite import errors as sqlite_errors
-from tests.gateway.api.test_changes import KEYED, event, manifest, ready, row, rows, send
+from tests.gateway.api.refusing_changes import UNIQUE, Overtaken, refused
+from tests.gateway.api.sending_changes import KEYED, event, manifest, ready, row, rows, send
 from tests.kit.deadlines import eventually
 from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
-from tests.kit.runtime import Running, running
-
-UNIQUE = manifest("primary_key: id", "indexes: {v: unique}")
-
-
-async def refused(runtime: Running, *events: Any, status: int = 400) -> str:
-    got = await runtime.api.post(
-        "/v1/datasets/orders/cdc",
-        content=json.dumps(events),
-        headers={"content-type": "application/json"},
-    )
-    assert got.status_code == status, got.text
-    return str(got.json()["message"])
+from tests.kit.runtime import running
 
 
 @pytest.mark.parametrize(
@@ -123,23 +110,6 @@ async def test_only_concurrent_requests_that_violate_an_index_fail(tmp_path: Pat
         found = await asyncio.gather(*(post(id_) for id_ in range(12)))
         assert sorted(found) == [200] + [400] * 11
         assert await rows(runtime, "SELECT count(*), min(v) FROM orders") == [(1, "same")]
-
-
-class Overtaken:
-    """Lets changes arrive whenever a version is about to be written."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *changes: Any) -> None:
-        self.runtime: Running | None = None
-        self.times = 0
-        make = VersionMaker.make
-
-        async def overtaken(maker: VersionMaker, *args: Any, **options: Any) -> Any:
-            if self.runtime is not None:
-                self.times += 1
-                await send(self.runtime, *changes)
-            return await make(maker, *args, **options)
-
-        monkeypatch.setattr(VersionMaker, "make", overtaken)
 
 
 async def test_rows_without_a_key_exist_once_after_a_compaction(

@@ -11,9 +11,9 @@ from caraway_core.errors import DatasetDamagedError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement
-from tests.gateway.api import test_changes as changes
-from tests.gateway.api.test_acceleration import at_version, manifest, refresh, standing, write
-from tests.gateway.api.test_acceleration_snapshots import made, place
+from tests.gateway.api import sending_changes as changes
+from tests.gateway.api.accelerating import at_version, manifest, refresh, standing, write
+from tests.gateway.api.snapshotting import made, place
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running

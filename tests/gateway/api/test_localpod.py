@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.gateway.api.test_accelerated_views import write
+from tests.gateway.api.view_files import write
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 

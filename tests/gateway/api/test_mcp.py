@@ -12,15 +12,15 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import EmptyResult, PingRequest, TextContent
+from mcp_types import EmptyResult, PingRequest
 
 from caraway_ai.tools.protocol import Arguments
 from caraway_gateway.composition import app
+from tests.gateway.api.mcp_requests import URL, text
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.tools import FakeTool, FixedTools, returning
 
-URL = "http://localhost/v1/mcp"
 MANIFEST = """
         runtime:
           auth: {api-key: {keys: ["writer:rw", "reader"]}}
@@ -63,12 +63,6 @@ async def client(runtime: Running, key: str, mode: str) -> AsyncIterator[Client]
         connection = streamable_http_client(URL, http_client=http)
         async with Client(connection, mode=mode) as connected:
             yield connected
-
-
-def text(answer: Any) -> str:
-    (part,) = answer.content
-    assert isinstance(part, TextContent)
-    return part.text
 
 
 async def post(runtime: Running, message: Any, **headers: str) -> httpx.Response:

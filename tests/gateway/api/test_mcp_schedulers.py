@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from caraway_gateway.composition import app
-from tests.gateway.api.test_mcp import URL, text
+from tests.gateway.api.mcp_requests import URL, text
 from tests.kit.scheduler_pairs import pair
 
 MANIFEST = """\

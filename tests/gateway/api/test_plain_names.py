@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
-from tests.gateway.api.test_acceleration import at_version
+from tests.gateway.api.accelerating import at_version
 from tests.gateway.flight.serving import query, serving
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.deadlines import eventually

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.gateway.api.test_acceleration import at_version, count, manifest, refresh, write
-from tests.gateway.api.test_acceleration_snapshots import made, marks, place
+from tests.gateway.api.accelerating import at_version, count, manifest, refresh, write
+from tests.gateway.api.snapshotting import made, marks, place
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.api.test_acceleration import at_version
+from tests.gateway.api.accelerating import at_version
 from tests.kit.runtime import Running, running
 from tests.kit.shared_runtime import entered
 

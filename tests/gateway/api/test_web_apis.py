@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.api.test_accelerated_views import write
+from tests.gateway.api.view_files import write
 from tests.kit import api_server
 from tests.kit.api_server import ApiAnswer, ApiServer
 from tests.kit.cluster_runtime import clustered

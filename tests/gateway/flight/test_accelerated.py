@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from caraway_gateway.flight import FlightEndpoint
-from tests.gateway.api.test_acceleration import at_version
-from tests.gateway.api.test_acceleration_sources import TAKING
+from tests.gateway.api.accelerating import at_version
+from tests.gateway.api.change_manifests import TAKING
 from tests.gateway.flight.serving import ANY_PORT, Serving, query
 from tests.kit.runtime import running
 

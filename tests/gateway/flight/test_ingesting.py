@@ -23,9 +23,9 @@ from caraway_gateway.flight.sql import messages
 from caraway_gateway.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_gateway.flight.uploads import UploadRoom
 from caraway_serving.flight.statuses import Unavailable
-from tests.gateway.api.test_acceleration import at_version
-from tests.gateway.api.test_acceleration_sources import TAKING
-from tests.gateway.api.test_writes import LOGGED, filled, ready
+from tests.gateway.api.accelerating import at_version
+from tests.gateway.api.change_manifests import TAKING
+from tests.gateway.api.writing import LOGGED, filled, ready
 from tests.gateway.flight.relay import Relay, relayed
 from tests.gateway.flight.serving import (
     ANY_PORT,

@@ -13,7 +13,7 @@ from caraway_gateway.flight import FlightEndpoint
 from caraway_gateway.services import Services
 from tests.gateway.flight.serving import ANY_PORT, Serving, command, query
 from tests.kit.runtime import Running, running
-from tests.scheduler.catalog.test_missing import (
+from tests.scheduler.catalog.missing_sources import (
     KEPT,
     MANIFEST,
     WAIT_S,

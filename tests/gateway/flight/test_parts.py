@@ -7,12 +7,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight
 
+from tests.gateway.flight.action_services import ROWS, SCHEMA, answer, service_of
+from tests.gateway.flight.part_descriptions import described
 from tests.gateway.flight.serving import KEYS, bearer
-from tests.gateway.flight.test_actions import ROWS, SCHEMA, answer, service_of
-
-
-def described(job_id: str) -> flight.FlightDescriptor:
-    return flight.FlightDescriptor.for_path("queries", job_id)
 
 
 async def test_parts_are_read_in_any_order_and_are_the_answer() -> None:

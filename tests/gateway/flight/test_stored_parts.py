@@ -10,8 +10,8 @@ import pytest
 from pyarrow import flight
 
 from caraway_gateway.flight import FlightEndpoint
+from tests.gateway.flight.part_descriptions import described
 from tests.gateway.flight.serving import ANY_PORT, Serving, bearer
-from tests.gateway.flight.test_parts import described
 from tests.kit.runtime import Running, running
 
 ROWS = 20_000

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,59 +12,16 @@ from caraway_core.errors import InvalidRequestError, QueryForbiddenError
 from caraway_core.tables import StoreSpec
 from caraway_gateway.iceberg import delegation, publishing
 from caraway_gateway.iceberg.delegation import SignRequest
+from tests.gateway.iceberg.signed_lakes import BASE, BUCKET, by, lake, manifest, parquet
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
 
-__all__ = ["s3_server"]
-BASE = "/v1/caraway/namespaces/public/tables"
-BUCKET = "lake-signed"
+__all__ = ["lake", "s3_server"]
 ASKS = {"x-iceberg-access-delegation": "vended-credentials, remote-signing"}
 AWS = StoreSpec("s3", "lake", "alias", {"region": "eu-west-1"})
 OWN = StoreSpec("s3", "lake", "alias", {"endpoint": "http://minio:9000"})
-
-
-def manifest(server: S3Server, mode: str) -> str:
-    return f"""
-    runtime:
-      auth: {{api-key: {{keys: ['ada:ro', 'bob:ro']}}}}
-      iceberg:
-        {mode}
-        location: s3://{BUCKET}/published
-        params: &s3
-          s3_region: {REGION}
-          s3_endpoint: {server.endpoint}
-          s3_auth: key
-          s3_key: {KEY}
-          s3_secret: ${{secrets:S3_SECRET}}
-          allow_http: true
-    datasets:
-      - {{from: 's3://{BUCKET}/t/', name: t, params: *s3}}
-      - {{from: 's3://{BUCKET}/other/', name: other, params: *s3}}
-      - {{from: 'file:rows.csv', name: people}}
-    """
-
-
-def parquet(*values: int) -> bytes:
-    content = io.BytesIO()
-    pq.write_table(pa.table({"a": list(values)}), content)
-    return content.getvalue()
-
-
-def by(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"}
-
-
-@pytest.fixture
-def lake(s3_server: S3Server, tmp_path: Path) -> S3Server:
-    if BUCKET not in {each["Name"] for each in s3_server.client.list_buckets()["Buckets"]}:
-        s3_server.bucket(BUCKET)
-    s3_server.put(BUCKET, "t/year=20%24/one file.parquet", parquet(7))
-    s3_server.put(BUCKET, "other/one.parquet", parquet(8))
-    s3_server.put(BUCKET, "t/secret.txt", b"not of the table")
-    (tmp_path / "rows.csv").write_text("id\n1\n")
-    return s3_server
 
 
 class Client:

@@ -16,7 +16,7 @@ from caraway_gateway.iceberg import vending
 from caraway_gateway.iceberg.vending import OpenedPart, VendedKeys
 from caraway_plugins import sts
 from caraway_plugins.sts import TemporaryKeys, TokenServiceError
-from tests.gateway.iceberg.test_signing import BASE, BUCKET, by, lake, manifest, parquet
+from tests.gateway.iceberg.signed_lakes import BASE, BUCKET, by, lake, manifest, parquet
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server

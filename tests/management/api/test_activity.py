@@ -1,6 +1,6 @@
 from caraway_management.domain.scopes import Role
 from tests.kit.management import Installation
-from tests.management.api.test_secrets import new_project
+from tests.management.api.new_projects import new_project
 
 
 def test_entries_are_listed_filtered_and_paged(installation: Installation) -> None:

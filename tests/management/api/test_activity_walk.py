@@ -6,7 +6,7 @@ from caraway_management.store.tables import Activity
 from tests.kit import management
 from tests.kit.management import Caller, Installation
 from tests.kit.management_routes import RouteRequest, requests
-from tests.management.api.test_secrets import new_project
+from tests.management.api.new_projects import new_project
 
 CHANGES = [
     route

@@ -4,7 +4,7 @@ from caraway_management.domain.scopes import Role
 from caraway_management.secrets import api_keys
 from caraway_management.store.tables import ApiKey, OutboxEntry
 from tests.kit.management import Caller, Installation
-from tests.management.api.test_secrets import new_project
+from tests.management.api.new_projects import new_project
 
 
 def test_one_key_is_regenerated_while_the_other_stays(installation: Installation) -> None:

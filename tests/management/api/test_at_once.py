@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.kit.deployed_projects import MANIFEST
 from tests.kit.management import Caller, Installation
-from tests.management.api.test_plans import SMALL
+from tests.management.api.plan_values import SMALL
 
 AT_ONCE = 4
 TARGETS = {"http": {"url": "https://hooks.example.com/a"}}

@@ -13,8 +13,8 @@ from caraway_management.passthrough.sampling import Sampler
 from caraway_management.store.tables import MetricSample
 from tests.kit.fake_runtime import FakeRuntime
 from tests.kit.management import Caller, Installation
-from tests.management.api.test_queries import deploy
-from tests.management.api.test_secrets import new_project
+from tests.management.api.deploying import deploy
+from tests.management.api.new_projects import new_project
 
 PAGE = """
 # TYPE caraway_build info

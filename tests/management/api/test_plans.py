@@ -2,11 +2,7 @@ import pytest
 
 from caraway_management.domain.plans import PLANS
 from tests.kit.management import Installation
-
-SMALL = {
-    "apps": -1, "replicas": 1, "pods": 1, "users": 2, "api_rps": 10, "request_timeout_secs": 10,
-    "sql_query_timeout_secs": 10, "sql_concurrent_queries": 2, "resources": None,
-}  # fmt: skip
+from tests.management.api.plan_values import SMALL
 
 
 def test_everybody_reads_plans_and_administrators_write_them(installation: Installation) -> None:

@@ -10,13 +10,11 @@ from sqlalchemy import select
 from caraway_management.domain.scopes import Role
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.passthrough.runtimes import Runtimes
-from caraway_management.secrets import api_keys
 from caraway_management.store.tables import Activity, Member, Project
 from tests.kit.fake_runtime import Answer, FakeRuntime
 from tests.kit.management import Caller, Installation
-from tests.management.api.test_secrets import new_project
-
-ENDPOINT = "http://127.0.0.1:8090"
+from tests.management.api.deploying import ENDPOINT, deploy
+from tests.management.api.new_projects import new_project
 
 
 @pytest.fixture
@@ -32,20 +30,6 @@ def caller(installation: Installation) -> Caller:
     owner = installation.add_user()
     installation.add_org("acme", owner)
     return installation.sign_in(owner)
-
-
-def deploy(installation: Installation, id_: int, **fields: object) -> str:
-    """Change a project as its deployment would; return the key of the service."""
-
-    async def change(session: object) -> str:
-        project = await session.get_one(Project, id_)  # type: ignore[attr-defined]
-        for name, value in {"endpoint": ENDPOINT, **fields}.items():
-            setattr(project, name, value)
-        services = installation.services
-        keys = await api_keys.make(session, services.sealer, services.now(), id_)  # type: ignore[arg-type]
-        return keys[api_keys.OF_SERVICE]
-
-    return installation.change(change)
 
 
 def test_every_route_reaches_the_runtime(

@@ -7,16 +7,10 @@ from caraway_management.domain.scopes import Role
 from caraway_management.secrets import linking
 from caraway_management.secrets.storing import Owner
 from caraway_management.store.tables import Activity, OutboxEntry, Secret
-from tests.kit.management import Caller, Installation
+from tests.kit.management import Installation
+from tests.management.api.new_projects import new_project
 
 VALUE = "s3cr3t-välue\n\t\"'\\${secrets:OTHER}"
-
-
-def new_project(caller: Caller, name: str = "shop") -> int:
-    made = caller.post("/v1/projects", {"name": name})
-    assert made.status_code == 201, made.text
-    id_: int = made.json()["id"]
-    return id_
 
 
 def in_force(installation: Installation, org_id: int, project_id: int) -> dict[str, str]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.api.test_acceleration import at_version, manifest, refresh, write
-from tests.gateway.api.test_acceleration_snapshots import made, place
+from tests.gateway.api.accelerating import at_version, manifest, refresh, write
+from tests.gateway.api.snapshotting import made, place
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.s3 import S3Server, s3_server
@@ -112,24 +112,24 @@ async def test_damaged_snapshots_are_refused(tmp_path: Path, damage: str, words:
 
 
 async def test_snapshots_in_a_bucket_are_read(tmp_path: Path, s3_server: S3Server) -> None:
-    s3_server.bucket("snapshots")
+    s3_server.bucket("source-snapshots")
     params = ", ".join(f"{key}: '{value}'" for key, value in s3_server.params().items())
     writer, reader = tmp_path / "writer", tmp_path / "reader"
     for folder in (writer, reader):
         folder.mkdir()
     write(writer, 30)
-    async with running(writer, WRITER + place("s3://snapshots/a/b", params)) as written:
+    async with running(writer, WRITER + place("s3://source-snapshots/a/b", params)) as written:
         await at_version(written, 1)
 
         async def is_made() -> bool:
-            found = s3_server.client.list_objects_v2(Bucket="snapshots").get("Contents", [])
+            found = s3_server.client.list_objects_v2(Bucket="source-snapshots").get("Contents", [])
             return any("/md-" in each["Key"] for each in found)
 
         await eventually(is_made, "the snapshot is in the bucket")
         wanted = await rows(written)
     text = f"""
         datasets:
-          - from: s3://snapshots/a/b/
+          - from: s3://source-snapshots/a/b/
             name: orders
             params: {{file_format: snapshot, {params}}}
     """

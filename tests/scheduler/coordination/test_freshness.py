@@ -10,27 +10,12 @@ import pytest
 from caraway_core.errors import StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.coordination.freshness import Freshness, Mentions
-from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running
-from tests.kit.scheduler_pairs import Scheduler, pair
+from tests.kit.scheduler_pairs import pair
 from tests.kit.turns import turn
+from tests.scheduler.coordination.freshness_rounds import CHANGING, takes
 
 A, B = TableName("a_table"), TableName("b_table")
-CHANGING = """\
-runtime:
-  caching: {sql_results: {enabled: true, item_ttl: 1h}}
-datasets:
-  - from: cdc:orders
-    name: orders
-    columns: [{name: id, type: bigint}, {name: v, type: bigint}]
-    acceleration: {enabled: true, primary_key: id, indexes: {id: enabled}}
-  - from: memory:notes
-    name: notes
-    access: read_write
-    columns: [{name: text, type: string}]
-views:
-  - {name: total, sql: "SELECT sum(v) AS s FROM orders"}
-"""
 
 
 @pytest.mark.parametrize(
@@ -135,16 +120,6 @@ async def change(at: Running, id_: int, value: int, op: str = "c") -> None:
     event = {"op": op, "before": row, "after": None if op == "d" else row}
     answer = await at.api.post("/v1/datasets/orders/cdc", json=[event])
     assert answer.status_code == 200, answer.text
-
-
-async def takes(*schedulers: Scheduler) -> None:
-    """Wait until the dataset accepts changes on all of them."""
-
-    async def look() -> bool:
-        path = "/v1/datasets/orders/acceleration"
-        return all(["version" in (await at.running.api.get(path)).json() for at in schedulers])
-
-    await eventually(look, "the dataset takes changes")
 
 
 async def test_a_change_is_read_at_once_on_the_other_scheduler(tmp_path: Path) -> None:

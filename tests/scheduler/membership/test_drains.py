@@ -12,7 +12,7 @@ from caraway_core.ids import ExecutorId
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.membership.drains import DRAINS, SETTLED_AFTER_S, Drains
 from tests.kit.clocks import Clock
-from tests.scheduler.membership.test_membership import WAIT_S, cluster
+from tests.scheduler.membership.membership_clusters import WAIT_S, cluster
 
 A, B = ExecutorId("a"), ExecutorId("b")
 

@@ -3,80 +3,24 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from caraway_core.errors import CarawayError
-from caraway_core.ids import CatalogVersion, ExecutorId, TableName
-from caraway_core.protocols.fleet import Description, TableCatalog
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.protocols.fleet import Description
 from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.membership import Membership, RollListener, registrations, state
-from tests.kit.clocks import Clock
-from tests.kit.fleets import FakeExecutor, FakeFleet
-
-EVERY_S = 0.005
-WAIT_S = 60.0
-
-
-@dataclass
-class Cluster:
-    fleet: FakeFleet
-    membership: Membership
-    store: SqliteStateStore
-    clock: Clock
-    listener: RollListener
-
-    @property
-    def states(self) -> dict[str, str]:
-        return {str(one.executor_id): one.state for one in self.membership.executors()}
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for a condition that the heartbeats bring about."""
-        async with asyncio.timeout(WAIT_S):
-            while not holds():
-                await self.rounds(1)
-
-    async def rounds(self, count: int) -> None:
-        """Wait for this many more heartbeat rounds."""
-        until = self.fleet.rounds + count
-        async with asyncio.timeout(WAIT_S):
-            while self.fleet.rounds < until:
-                self.membership._call.turned.clear()
-                await self.membership._call.turned.wait()
-
-
-@asynccontextmanager
-async def cluster(folder: Path, *executor_ids: str, version: int = 1) -> AsyncIterator[Cluster]:
-    """Run a membership over these executors; with a `version`, wait until they are ready."""
-    fleet, clock = FakeFleet(*executor_ids), Clock()
-    store = SqliteStateStore(folder / "state.db", clock)
-    membership = Membership(
-        fleet, store, "here", clock, build="1.0", every_s=EVERY_S, install_wait_s=1.0
-    )
-    listener = RollListener()
-    running = asyncio.create_task(membership.run(listener))
-    found = Cluster(fleet, membership, store, clock, listener)
-    try:
-        if version:
-            await found.until(lambda: len(found.states) == len(executor_ids))
-            await membership.install(catalog(version))
-            assert await membership.wait_ready(len(executor_ids), WAIT_S)
-        yield found
-    finally:
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        await store.aclose()
-
-
-def catalog(version: int) -> TableCatalog:
-    return TableCatalog(CatalogVersion(version), "here", {})
+from caraway_scheduler.membership import registrations, state
+from tests.kit.fleets import FakeExecutor
+from tests.scheduler.membership.membership_clusters import (
+    WAIT_S,
+    catalog,
+    cluster,
+)
 
 
 async def test_executors_register_and_become_ready(tmp_path: Path) -> None:

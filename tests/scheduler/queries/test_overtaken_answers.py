@@ -7,8 +7,8 @@ import pytest
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS
-from tests.gateway.api.test_acceleration import at_version
-from tests.gateway.api.test_acceleration_sources import TAKING
+from tests.gateway.api.accelerating import at_version
+from tests.gateway.api.change_manifests import TAKING
 from tests.kit.runtime import running
 
 CACHED = "        runtime:\n          caching: {sql_results: {item_ttl: 1h}}\n"

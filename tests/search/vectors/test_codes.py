@@ -13,7 +13,7 @@ from caraway_search.vectors import searching
 from caraway_search.vectors.codes import WIDTH, VectorCodes
 from caraway_search.vectors.exact import QueryVector
 from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
-from tests.search.vectors.test_searching import column
+from tests.search.vectors.vector_columns import column
 
 Floats = NDArray[np.float32]
 RANDOM = np.random.Generator(np.random.PCG64(5))

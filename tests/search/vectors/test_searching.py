@@ -17,12 +17,7 @@ from caraway_search.vector_scores import METRICS, Metric
 from caraway_search.vectors import codes, looking, searching, segment
 from caraway_search.vectors.exact import QueryVector
 from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
-
-Floats = NDArray[np.float32]
-
-
-def column(vectors: Floats) -> pa.Array:
-    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+from tests.search.vectors.vector_columns import Floats, column
 
 
 def joined(hits: list[Hits], starts: list[int]) -> dict[int, float]:

@@ -1,35 +1,25 @@
 """The internal routes, over a fleet that the test controls."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 
-from caraway_core.ids import CatalogVersion
-from caraway_core.protocols.fleet import TableCatalog
 from caraway_core.releases import protocol_versions as versions
 from caraway_core.releases.protocol_versions import SPOKEN
 from caraway_core.settings import Address
 from caraway_gateway.composition import app
-from caraway_gateway.services import Operating
 from caraway_operator import scheduler_client
 from caraway_operator.scheduler_client import SchedulerEndpoint
-from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
 from caraway_serving import listeners
-from tests.gateway.api.test_cluster_gates import cluster, settled
+from tests.gateway.api.internal.operator_requests import SIGNED, TOKEN, operated
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.fleets import FakeFleet
-from tests.kit.runtime import Running, running
+from tests.kit.runtime import running
 from tests.kit.wires import recorded
 
-TOKEN = "s3cret"
-SIGNED = {"Authorization": f"Bearer {TOKEN}"}
 ROUTES = [
     ("GET", "/internal/executors"),
     ("GET", "/internal/load"),
@@ -37,21 +27,6 @@ ROUTES = [
     ("POST", "/internal/executors/a/drain"),
     ("DELETE", "/internal/executors/a/drain"),
 ]
-
-
-@asynccontextmanager
-async def operated(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, fleet: FakeFleet, clock: Clock
-) -> AsyncIterator[tuple[Running, Membership, httpx.AsyncClient]]:
-    async with cluster(folder, monkeypatch, fleet, clock) as (runtime, membership):
-        await membership.install(TableCatalog(CatalogVersion(1), "here", {}))
-        await settled(membership, **dict.fromkeys(fleet.executors, "ready"))
-        services = replace(runtime.services, operating=Operating(membership, TOKEN))
-        transport = httpx.ASGITransport(app.build_metrics(services))
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://metrics.test", headers=SIGNED
-        ) as operator:
-            yield replace(runtime, services=services), membership, operator
 
 
 async def test_executor_drains_and_is_wanted_again(

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from starlette.responses import JSONResponse
 
-from tests.gateway.api.test_acceleration import at_version
+from tests.gateway.api.accelerating import at_version
 from tests.kit.runtime import Running, running
 from tests.kit.scripted_provider import ScriptedProvider, completion, scripted
 

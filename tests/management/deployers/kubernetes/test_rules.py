@@ -5,7 +5,7 @@ import asyncio
 from caraway_kube.api.kinds import CLUSTER
 from caraway_management.deployers.kubernetes.rules import RULES
 from tests.kit import deadlines
-from tests.management.deployers.kubernetes.test_deployer import (
+from tests.management.deployers.kubernetes.deploying import (
     WANTED,
     deploying,
     pod,

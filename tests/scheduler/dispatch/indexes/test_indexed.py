@@ -1,8 +1,7 @@
 """Searches by the indexes of executors return what the same statements return without them."""
 
 import gc
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import LogEntry, Op
 from caraway_core.errors import NotDistributableError
-from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
+from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.statements import Statement
@@ -24,16 +23,19 @@ from caraway_engine.stages import Policy
 from caraway_executor.indexes.searching import _SearchedWords
 from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_search.analysis.analyzer import Analyzer
-from caraway_search.queries.parsing import parse
 from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
 from tests.kit.changes import bucketed, logged
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.engine import memory, snapshot
-from tests.kit.plain_bm25 import Oracle
 from tests.kit.stored import stored
+from tests.scheduler.dispatch.indexes.indexed_searches import (
+    T,
+    alone,
+    answer,
+    by_words,
+    expected,
+)
 
-T = TableName("t")
 RANDOM = np.random.default_rng(1)
 VECTORS = RANDOM.integers(-3, 4, (200, 4)).astype(np.float32)
 WORDS = ["red", "green", "blue", "car", "cars", "house", "running", ""]
@@ -51,7 +53,6 @@ ROWS = pa.table(
 QUERY = np.array([1, 2, -1, 0.5], np.float32)
 WHERES = (None, "(t.text LIKE '%car%' AND k > 40)", "(k < 0)")
 IN_OTHERS = "(k IN (SELECT k + 1 FROM t WHERE g < 3))"
-TEXTS = ("red car", "+house -blue", '"green car" gree*', "rde~2")
 
 
 def nearest(where: str | None, limit: int) -> Statement:
@@ -65,11 +66,6 @@ def nearest(where: str | None, limit: int) -> Statement:
     by = VectorOrder("vec", QUERY.tobytes())
     order = IndexOrder(T, by, ("g", "k"), ("k",), where, limit)
     return Statement(sql, {"vector": vector}, index=order)
-
-
-async def answer(dispatch: Dispatch, statement: Statement) -> list[dict[str, Any]]:
-    stream = await dispatch.execute(new_query_id(), statement)
-    return [row async for batch in stream for row in batch.to_pylist()]
 
 
 async def entries(folder: Path, spec: StoredTable) -> tuple[LogEntry, ...]:
@@ -89,31 +85,6 @@ async def entries(folder: Path, spec: StoredTable) -> tuple[LogEntry, ...]:
         await logged(folder, spec, *each, number=n) for n, each in enumerate((first, second, third))
     ]
     return tuple(found)
-
-
-@asynccontextmanager
-async def alone(spec: StoredTable) -> AsyncIterator[InProcessDispatch]:
-    dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("local"))
-    assert not await dispatch.install(snapshot({"t": spec}))
-    yield dispatch
-    await dispatch.aclose()
-
-
-async def counted(dispatch: Dispatch, by: WordOrder) -> tuple[int, ...]:
-    order = IndexOrder(T, by)
-    (row,) = await answer(dispatch, Statement("SELECT [0] AS statistics", {}, index=order))
-    return tuple(row["statistics"])
-
-
-async def matching(dispatch: Dispatch, text: str, where: str | None) -> list[dict[str, Any]]:
-    """The best rows by words, which are the same in one step and in two."""
-    by = WordOrder(("text",), text, "english", (1.0,))
-    order = IndexOrder(T, by, ("k", "text"), ("k",), where, 9, is_required=True)
-    at_once = await answer(dispatch, Statement("SELECT 'no index'", {}, index=order))
-    by = replace(by, statistics=await counted(dispatch, by))
-    order = IndexOrder(T, by, ("k", "text"), ("k",), where, 9)
-    assert at_once == await answer(dispatch, Statement("SELECT 'no index'", {}, index=order))
-    return at_once
 
 
 @pytest.mark.parametrize(
@@ -146,31 +117,6 @@ async def test_indexes_find_what_statements_find(
                     assert await answer(dispatch, statement) == wanted
             for where in WHERES[: 1 + (count == 3)]:
                 assert await by_words(dispatches, where) == await expected(one, where)
-
-
-async def by_words(dispatches: Sequence[Dispatch], where: str | None) -> list[Any]:
-    """The rows by words, which all dispatches find alike."""
-    found = [[await matching(each, text, where) for text in TEXTS] for each in dispatches]
-    assert found[0] == found[1]
-    return found[0]
-
-
-async def expected(dispatch: Dispatch, where: str | None) -> list[Any]:
-    """The rows by words, from all rows and by a plain BM25."""
-    rows = await answer(dispatch, Statement("SELECT k, text FROM t ORDER BY k", {}))
-    condition = "" if where is None else f"WHERE {where}"
-    passing = await answer(dispatch, Statement(f"SELECT k FROM t {condition}", {}))
-    ks = {row["k"] for row in passing}
-    analyzer = Analyzer()
-    oracle = Oracle(
-        {"text": 1.0}, {"text": [r["text"] for r in rows]}, [True] * len(rows), analyzer
-    )
-    found = []
-    for text in TEXTS:
-        scores = oracle.scores(parse(text, analyzer)).items()
-        best = sorted((-score, rows[n]["k"], n) for n, score in scores if rows[n]["k"] in ks)[:9]
-        found.append([rows[n] | {"score": -score} for score, _, n in best])
-    return found
 
 
 async def test_a_search_survives_the_loss_of_an_executor(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from caraway_core.tables import Keys
 from caraway_scheduler.dispatch.indexes import share_limits
 from tests.kit.changes import bucketed, logged
 from tests.kit.clusters import EAGER, in_process_cluster
-from tests.scheduler.dispatch.indexes import test_indexed as indexed
+from tests.scheduler.dispatch.indexes import indexed_searches as indexed
 
 T = TableName("t")
 WORDS = "red green blue car cars house running Straße 東京".split()
