@@ -77,6 +77,9 @@ class Dialect:
     checked: str = ""
     """The template that fails for a sum or product of integers that overflows; empty: the
     arithmetic fails itself."""
+    backslash: str = "\\"
+    """What stands for a backslash in a literal and a name; empty: texts with one are not sent, as
+    it may be an escape."""
     nan: str = ""
     """The literal of NaN; empty: a column has none."""
     most_digits: int | None = None

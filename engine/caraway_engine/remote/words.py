@@ -80,6 +80,8 @@ class SqlWriter:
         if "\0" in name:
             raise NotPushableError("a name with NUL")
         quote = self._dialect.quote
+        if self._dialect.backslash:
+            name = name.replace("\\", self._dialect.backslash)
         return quote + name.replace(quote, quote * 2) + quote
 
     def column(self, found: RemoteColumn) -> Term:
@@ -94,7 +96,7 @@ class SqlWriter:
     def literal(self, value: object) -> Term:
         """Return a Python value as an SQL literal."""
         found = literal_of(value)
-        sql = self._literal(found.template, found.content)
+        sql = self._literal(found.template, self._escaped(found.content))
         return Term(sql, found.kind, digits=found.digits, scale=found.scale, is_literal=True)
 
     def compared(self, name: str, left: Term, right: Term) -> Term:
@@ -343,6 +345,11 @@ class SqlWriter:
         if name not in self._dialect.literals:
             raise NotPushableError(f"a literal of kind {name}")
         return self._dialect.literals[name].format(content)
+
+    def _escaped(self, content: str) -> str:
+        if "\\" in content and not self._dialect.backslash:
+            raise NotPushableError("a text with a backslash")
+        return content.replace("\\", self._dialect.backslash)
 
     def _cast(self, name: str, sql: str) -> str:
         if name not in self._dialect.casts:

@@ -1,5 +1,6 @@
 import datetime
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -49,6 +50,15 @@ def test_literals(value: object, sql: str) -> None:
 def test_values_that_are_not_sent(value: object) -> None:
     with pytest.raises(NotPushableError):
         WRITER.literal(value)
+
+
+def test_backslash_that_may_be_an_escape_is_not_sent_or_is_escaped() -> None:
+    end = "\\' OR TRUE --"
+    with pytest.raises(NotPushableError):
+        SqlWriter(replace(POSTGRES, backslash="")).literal(end)
+    escaping = SqlWriter(replace(POSTGRES, backslash="\\\\"))
+    assert escaping.literal(end).sql == "'\\\\'' OR TRUE --'::text"
+    assert escaping.quoted('a\\"b') == '"a\\\\""b"'
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,12 @@ ANY_SERVER = Dialect(
         "date": "DATE '{}'",
     },
     casts=_CASTS,
+    backslash="",
     has_nulls_order=False,
     names_answers=True,
 )
 """What standard SQL determines. Sums of integers overflow in some servers, decimals are compared as
-doubles in others, and collations and time zones are not known."""
+doubles in others, collations and time zones are not known, and a backslash may be an escape."""
 
 CARAWAY_SERVER = Dialect(
     kinds=frozenset({"bool", "int", "decimal", "text", "date", "timestamp", "timestamptz"}),
