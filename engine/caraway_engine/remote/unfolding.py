@@ -33,7 +33,8 @@ def unfolded(rel: Rel) -> Rel:
     else:
         wanted = list(range(width(made)))
     if not rel.read.HasField("filter"):
-        return _projected(made, wanted)
+        # Rows without columns are counted by the engine, over one column.
+        return _projected(made if wanted else _projected(made, [0]), wanted)
     condition = Expression()
     condition.CopyFrom(rel.read.filter)
     needed = sorted({*wanted, *(int(each.field) for each in fields(condition))})
