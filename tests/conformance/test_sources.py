@@ -30,7 +30,15 @@ from caraway_plugins.sources import key_ranges
 from caraway_plugins.sources.api import filtering
 from caraway_plugins.sources.api.source import ApiSource
 from tests.conformance import documented
-from tests.kit import api_server, duckdb_files, graphql_server, iceberg_tables, remote, sqlite_files
+from tests.kit import (
+    adbc_drivers,
+    api_server,
+    duckdb_files,
+    graphql_server,
+    iceberg_tables,
+    remote,
+    sqlite_files,
+)
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
 from tests.kit.engine import rows, session
@@ -195,6 +203,20 @@ class FlightSql:
         return self._server.request("none")
 
 
+class Adbc:
+    """A table of a Flight SQL server, over a driver that the manifest names."""
+
+    def __init__(self, server: FlightSqlServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, rows)
+        return adbc_drivers.of_flight_sql(self._server, name)
+
+    def absent(self) -> SourceRequest:
+        return adbc_drivers.of_flight_sql(self._server, "none")
+
+
 class Api:
     """An API that pages by offsets. Its values are JSON, so the manifest declares their types."""
 
@@ -293,7 +315,9 @@ KEPT = {
     "sqlite": sqlite_files.kept,
 }
 """The rows that remain of others, for databases without NaN."""
-WITHOUT_COUNTS = ("file", "flightsql", "graphql", "http")
+WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http")
+READERS = {"adbc": "adbc/standard"}
+"""The readers of sources that have several dialects."""
 STATEMENTS = [
     "SELECT * FROM t",
     "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
@@ -317,13 +341,20 @@ STATEMENTS = [
 
 
 SERVED: Mapping[str, Callable[[Any], Kind]] = {
+    "adbc": Adbc,
     "flightsql": FlightSql,
     "graphql": Graphql,
     "http": Api,
     "mysql": Mysql,
 }
 """The sources with a server of their own."""
-FIXTURES = {"flightsql": "flight_sql", "graphql": "api", "http": "api", "mysql": "mariadb"}
+FIXTURES = {
+    "adbc": "flight_sql",
+    "flightsql": "flight_sql",
+    "graphql": "api",
+    "http": "api",
+    "mysql": "mariadb",
+}
 
 
 @pytest.fixture(params=[*SOURCES, *SERVED])
@@ -416,7 +447,9 @@ async def test_what_stays_where_it_is_is_what_the_source_says(
 ) -> None:
     says = source.capabilities
     over = session({"t": source.resolve(kind.write(LARGE, name))})
-    with remote.watched(connector if says.statements else "postgres") as sent:
+    with remote.watched(
+        READERS.get(connector, connector) if says.statements else "postgres"
+    ) as sent:
         await rows(over, "SELECT key FROM t WHERE key > 500 LIMIT 3")
         await rows(over, "SELECT key > 500 AS big, count(*) FROM t GROUP BY 1")
     assert bool(sent) == any("GROUP BY" in each for each in sent) == says.statements

@@ -11,6 +11,7 @@ from tests.differential import (
     asking,
     duckdb_runner,
     flight_sql_runner,
+    foreign_runners,
     hostile_table,
     mariadb_runner,
     postgres_runner,
@@ -26,6 +27,7 @@ from tests.kit import generating
 from tests.kit.remote import watched
 
 DIALECTS: dict[str, Opening] = {
+    **foreign_runners.RUNNERS,
     "caraway": flight_sql_runner.in_caraway,
     "duckdb": duckdb_runner.in_duckdb,
     "flightsql": flight_sql_runner.in_flight_sql,
@@ -33,16 +35,20 @@ DIALECTS: dict[str, Opening] = {
     "postgres": postgres_runner.in_postgres,
     "sqlite": sqlite_runner.in_sqlite,
 }
-ODD_DOUBLES = {"mysql": (), "sqlite": (INFINITE, -INFINITE)}
+ODD_DOUBLES = {
+    "adbc/sqlite": (INFINITE, -INFINITE),
+    "mysql": (),
+    "sqlite": (INFINITE, -INFINITE),
+}
 """Not all databases have NaN, -0.0 and infinite numbers."""
-HAS_UNSIGNED = frozenset({"duckdb", "mysql"})
+HAS_UNSIGNED = frozenset({"adbc/duckdb", "duckdb", "mysql"})
 QUICK_EXAMPLES = 200
 LONG_EXAMPLES = 5_000
 LEAST_ANSWERED = 0.5
 """The rest overflows, or compares what the engine does not compare."""
 LEAST_PUSHED = 0.1
 """The part of the statements of which the database does more than read columns."""
-LEAST_JOINED = {"duckdb": 0.01, "postgres": 0.01}
+LEAST_JOINED = dict.fromkeys(("adbc/duckdb", "adbc/postgresql", "duckdb", "postgres"), 0.01)
 """The part of the statements of which the database joins tables."""
 
 

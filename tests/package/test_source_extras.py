@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import adbc_driver_sqlite
 import boto3
 import httpx
 import pytest
@@ -43,6 +44,13 @@ def test_duckdb(tmp_path: Path) -> None:
 def test_sqlite(tmp_path: Path) -> None:
     sqlite_files.run(tmp_path / "items.db", *ROWS)
     read(tmp_path, "sqlite", "sqlite:items", {"sqlite_file": "items.db"})
+
+
+def test_adbc(tmp_path: Path) -> None:
+    sqlite_files.run(tmp_path / "items.db", *ROWS)
+    driver = adbc_driver_sqlite._driver_path()  # The extra brings no driver.
+    params = {"adbc_driver_path": driver, "adbc_uri": str(tmp_path / "items.db")}
+    read(tmp_path, "adbc", "adbc:items", params)
 
 
 def test_mysql(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ of a declaration must be cheap to import, since each manifest that names the plu
 """
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from caraway_core.loading.dialects import ROWS_ALONE, Dialect
@@ -73,6 +74,8 @@ class DatabaseReader(Declaration):
     """A reader of tables that a database keeps, with the dialect of the database."""
 
     dialect: Dialect = ROWS_ALONE
+    dialects: Mapping[str, Dialect] = field(default_factory=dict)
+    """The dialects of a reader of many kinds of databases; `reader/name` is the one with a name."""
     is_writable: bool = False
     """It is a `RemoteWriter`, so rows can be inserted."""
     is_changeable: bool = False

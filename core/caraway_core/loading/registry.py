@@ -8,6 +8,7 @@ import difflib
 import functools
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from caraway_core.errors import NotInstalledError, UnknownPluginError
@@ -136,8 +137,16 @@ def catalog_connector(name: str) -> CatalogConnector:
 
 def database_reader(name: str) -> DatabaseReader:
     """Return the declaration of a reader of databases; one that declares none only reads rows."""
-    declared = REMOTE_READERS.declared(name)
-    return declared if isinstance(declared, DatabaseReader) else DatabaseReader()
+    reader, _, dialect = name.partition("/")
+    declared = REMOTE_READERS.declared(reader)
+    if not isinstance(declared, DatabaseReader):
+        return DatabaseReader()
+    return replace(declared, dialect=declared.dialects[dialect]) if dialect else declared
+
+
+def load_reader(name: str) -> Any:
+    """Import a reader of databases, whichever dialect is named with it. Raises as `load` does."""
+    return REMOTE_READERS.load(name.partition("/")[0])
 
 
 def is_written(name: str) -> bool:

@@ -314,7 +314,7 @@ class RemoteSplit(TableSplit):
 class RemoteTable(TableSpec):
     """A table that a database keeps and that is read there, statement by statement.
 
-    `reader` is a name of `registry.REMOTE_READERS`; `login` may hold secrets, so it is never
+    `reader` is a name for `registry.database_reader`; `login` may hold secrets, so it is never
     printed. `splits` are parts that can be read by themselves; none means that there is only one.
     """
 

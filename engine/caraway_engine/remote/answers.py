@@ -33,7 +33,7 @@ def read(answer: SourceQuery) -> RemoteRows:
 def reader(name: str) -> RemoteReader:
     """Return the reader of a kind of table. One reader serves the process and keeps connections."""
     if name not in _readers:
-        made = registry.REMOTE_READERS.load(name)
+        made = registry.load_reader(name)
         _readers.setdefault(name, made())
     return _readers[name]
 

@@ -1,5 +1,6 @@
 """The base of what reads the rows of a statement in a database: its begin, its stop and its end."""
 
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,8 @@ import pyarrow as pa
 from caraway_core.errors import InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.idle_connections import IdleConnections
+
+_OVERFLOW = re.compile("out of range|overflow", re.IGNORECASE)
 
 
 class DatabaseRows(ABC):
@@ -162,6 +165,11 @@ def unfit(table: RemoteTable, name: str, type_: object) -> InvalidQueryError:
         f"{table.title}: a value of column '{name}' is not a {type_}; declare the column under "
         "'columns' with a type that fits, for example text"
     )
+
+
+def is_overflow(said: str) -> bool:
+    """Return whether a message of any database says that a number is too large."""
+    return bool(_OVERFLOW.search(said))
 
 
 def overflow(table: RemoteTable, said: str = "a number is too large for its type") -> QueryError:

@@ -60,6 +60,12 @@ def test_core_names_no_connector() -> None:
     assert found.isdisjoint(connectors)
 
 
+def test_reader_of_several_dialects_is_named_with_one_of_them() -> None:
+    assert registry.database_reader("adbc").dialect.exact == frozenset()
+    assert "sum int" in registry.database_reader("adbc/postgresql").dialect.exact
+    assert registry.load_reader("adbc/postgresql") is registry.load_reader("adbc")
+
+
 def test_unknown_name_lists_the_known_and_the_nearest() -> None:
     with pytest.raises(UnknownPluginError) as refused:
         registry.STATE_STORES.load("sqlit")

@@ -18,9 +18,9 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "file, kubernetes, vault",
         "13: catalogs[0].from: no connector of catalogs 'glue'; known: caraway, duckdb, "
         "flightsql, iceberg, mysql, postgres, sqlite",
-        "15: datasets[0].from: no connector 'oracle'; known: abfss, caraway, cdc, debezium, delta, "
-        "duckdb, file, flightsql, github, graphql, gs, http, https, iceberg, kafka, localpod, "
-        "memory, mysql, postgres, s3, sqlite",
+        "15: datasets[0].from: no connector 'oracle'; known: abfss, adbc, caraway, cdc, debezium, "
+        "delta, duckdb, file, flightsql, github, graphql, gs, http, https, iceberg, kafka, "
+        "localpod, memory, mysql, postgres, s3, sqlite",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(
@@ -74,7 +74,7 @@ datasets:
         ("flie:a.csv", "no connector 'flie'; did you mean 'file'?"),
         ("data/a.csv", "no connector 'data'"),
         ("/a.csv", "'/a.csv' names no connector; write '<connector>:<path>', for example"),
-        ("spice.ai/eth.blocks", "no connector 'spice.ai'; known: abfss, caraway"),
+        ("spice.ai/eth.blocks", "no connector 'spice.ai'; known: abfss, adbc"),
     ],
 )
 def test_unknown_connectors_are_refused(refuses: Refuses, origin: str, message: str) -> None:

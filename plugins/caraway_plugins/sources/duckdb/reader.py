@@ -17,6 +17,7 @@ from caraway_plugins.sources.database_rows import DatabaseRows
 from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb.attached import AttachedFile
 from caraway_plugins.sources.duckdb.settings import SETTINGS
+from caraway_plugins.sources.endless_times import has_endless
 
 _BATCH_ROWS = 64 * 1024
 
@@ -90,7 +91,7 @@ class DuckdbRows(DatabaseRows):
         self._file = self._connection = None
 
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
-        if _has_endless(values):
+        if has_endless(values):
             raise ValueError("infinity")
         return values if values.type == type_ else pc.cast(values, type_)
 
@@ -106,16 +107,3 @@ class DuckdbRows(DatabaseRows):
         else:
             reason = "DuckDB failed"
         return ExecutionError(f"{self._table.title} cannot be read: {reason}; run the query again")
-
-
-def _has_endless(array: pa.Array) -> bool:
-    """Return whether a date or time is infinite, which DuckDB sends as the largest numbers."""
-    type_ = array.type
-    if pa.types.is_timestamp(type_):
-        numbers, most = array.view(pa.int64()), 2**63 - 1
-    elif pa.types.is_date32(type_):
-        numbers, most = array.view(pa.int32()), 2**31 - 1
-    else:
-        return False
-    ends = pc.min_max(numbers)
-    return bool(ends["max"].as_py() == most or ends["min"].as_py() in (-most, -most - 1))

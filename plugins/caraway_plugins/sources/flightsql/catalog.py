@@ -10,6 +10,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
+from caraway_plugins.sources.described_tables import quoted
 from caraway_plugins.sources.flightsql import source
 from caraway_plugins.sources.flightsql.source import FlightSqlSource
 
@@ -70,7 +71,7 @@ class FlightSqlCatalog:
 
     def _asked(self, request: CatalogRequest, table: ListedTable) -> SourceRequest:
         parts = [self._wanted(request), table.schema, table.name]
-        return _asked(request, ".".join(source.quoted(each) for each in parts if each), table)
+        return _asked(request, ".".join(quoted(each) for each in parts if each), table)
 
 
 class CarawayCatalog(FlightSqlCatalog):

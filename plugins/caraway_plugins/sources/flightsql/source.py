@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,13 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
 from caraway_core.tables import RemoteColumn, RemoteTable
-from caraway_plugins.sources import database_files, params, schemas
+from caraway_plugins.sources import described_tables, params
+from caraway_plugins.sources.described_tables import quoted
 from caraway_plugins.sources.flightsql import declared
 
 if TYPE_CHECKING:
@@ -27,10 +24,7 @@ _SCHEMES = {
     "grpc+tls": "grpc+tls", "https": "grpc+tls",
 }  # fmt: skip
 _ADDRESS = re.compile(r"(?:([a-z+]+)://)?([^/@\s]+:\d+)/?")
-_PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
-_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
 _TIMEOUT_S = 30.0
-_ABSENT = re.compile("not found|not exist|unknown table|no such|no table", re.IGNORECASE)
 
 
 class FlightSqlSource:
@@ -40,16 +34,11 @@ class FlightSqlSource:
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
-        login, relation, columns = _look(request)
-        known = {each.name: each for each in columns}
-        found = tuple(_as_declared(*each) for each in database_files.chosen(request, known))
-        schema = pa.schema([pa.field(each.name, each.type) for each in found])
-        return RemoteTable(schema, request.connector, relation, found, login)
+        login, columns = _look(request)
+        return described_tables.table(request, request.connector, columns, login)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        _login, _relation, columns = _look(request)
-        parts = [(each.name, str(each.type)) for each in columns]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+        return described_tables.fingerprint(_look(request)[1])
 
 
 class CarawaySource(FlightSqlSource):
@@ -58,16 +47,17 @@ class CarawaySource(FlightSqlSource):
     declaration = declared.CARAWAY
 
 
-def _look(
-    request: SourceRequest,
-) -> tuple[dict[str, str], tuple[str, ...], list[RemoteColumn]]:
+def _look(request: SourceRequest) -> tuple[dict[str, str], list[RemoteColumn]]:
     _check_installed(request)
-    login, relation = login_of(request), _relation(request)
-    schema = _described(request, login, relation)
-    columns = [RemoteColumn(each.name, _type(each.type), is_comparable=True) for each in schema]
-    if not columns:
-        raise DatasetError("schema", f"dataset '{request.name}': its table has no columns")
-    return login, relation, columns
+    login = login_of(request)
+    table = ".".join(map(quoted, described_tables.relation(request)))
+    what = f"the server does not read table '{request.path}'"
+    with opened(request, login, what) as connection:
+        reader = connection.begin(f"SELECT * FROM {table} WHERE 1 = 0")
+        schema = reader.schema
+        reader.close()
+    types = [(each.name, described_tables.column_type(each.type)) for each in schema]
+    return login, [RemoteColumn(name, type_, is_comparable=True) for name, type_ in types]
 
 
 def _check_installed(request: SourceRequest) -> None:
@@ -80,25 +70,6 @@ def _check_installed(request: SourceRequest) -> None:
         )
 
 
-def _type(type_: pa.DataType) -> pa.DataType:
-    """Return the type of a column: moments are in UTC, whichever zone the server shows them in."""
-    if pa.types.is_timestamp(type_) and type_.tz is not None:
-        return pa.timestamp(type_.unit, "UTC")
-    return schemas.plain(type_)
-
-
-def _described(
-    request: SourceRequest, login: Mapping[str, str], relation: tuple[str, ...]
-) -> pa.Schema:
-    table = ".".join(map(quoted, relation))
-    what = f"the server does not read table '{request.path}'"
-    with opened(request, login, what) as connection:
-        reader = connection.begin(f"SELECT * FROM {table} WHERE 1 = 0")
-        schema = reader.schema
-        reader.close()
-        return schema
-
-
 @contextmanager
 def opened(
     request: SourceRequest, login: Mapping[str, str], what: str
@@ -109,24 +80,25 @@ def opened(
         DatasetError: it cannot be reached, or refuses the login or the question.
     """
     _check_installed(request)
-    from caraway_plugins.sources.flightsql import connecting
+    from caraway_plugins.sources.adbc import connecting
+    from caraway_plugins.sources.flightsql.connecting import FlightSqlConnection
 
     given = params.checked(request.connector, request.params)
     timeout_s = given.seconds("client_timeout", _TIMEOUT_S)
     try:
-        connection = connecting.FlightSqlConnection(login, timeout_s)
+        connection = FlightSqlConnection(login, timeout_s)
         try:
             yield connection
         finally:
             connection.close()
-    except (connecting.Error, pa.ArrowException, OSError) as exc:
+    except connecting.FAILURES as exc:
         raise _not_read(request, login, exc, what) from exc
 
 
 def _not_read(
     request: SourceRequest, login: Mapping[str, str], exc: Exception, what: str
 ) -> DatasetError:
-    from caraway_plugins.sources.flightsql import connecting
+    from caraway_plugins.sources.adbc import connecting
 
     kind, name = request.connector, request.name
     if connecting.is_refused(exc):
@@ -142,12 +114,7 @@ def _not_read(
         )
     said = connecting.message(exc, login)
     message = f"dataset '{name}': {what}: {said}"
-    return DatasetError("not_found" if _ABSENT.search(said) else "invalid", message)
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL reads it."""
-    return '"' + name.replace('"', '""') + '"'
+    return DatasetError("not_found" if described_tables.is_absent(said) else "invalid", message)
 
 
 def login_of(request: SourceRequest) -> dict[str, str]:
@@ -185,23 +152,3 @@ def _certificates(request: SourceRequest, file: str) -> str:
             f"dataset '{request.name}': the file of params.{request.connector}_tls_root_certs "
             "cannot be read",
         ) from exc
-
-
-def _relation(request: SourceRequest) -> tuple[str, ...]:
-    written = request.path.strip()
-    if not _NAME.fullmatch(written):
-        kind = request.connector
-        raise DatasetError(
-            "invalid",
-            f"dataset '{request.name}': '{request.path}' is not the name of a table; write "
-            f"'{kind}:table', '{kind}:schema.table' or '{kind}:catalog.schema.table', and names "
-            "with dots in double quotes",
-        )
-    parts = re.findall(_PART, written)
-    return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in parts)
-
-
-def _as_declared(column: RemoteColumn, type_: pa.DataType | None) -> RemoteColumn:
-    if type_ is None or type_ == column.type:
-        return column
-    return RemoteColumn(column.name, type_)

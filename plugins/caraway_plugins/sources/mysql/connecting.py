@@ -13,18 +13,13 @@ from pymysql.constants import CLIENT, COMMAND
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.sources import params
+from caraway_plugins.sources.mysql import declared
 
 CONNECT_S = 10
 _NO_TLS = 2026
 _UNVERIFIED = {"check_hostname": False, "verify_mode": "none"}
 _PORT = "3306"
 _MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
-_SESSION = (
-    "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', time_zone = '+00:00', "
-    "net_write_timeout = 3600, wait_timeout = 3600"
-)
-"""Whatever the server's own mode and time zone are, and however slowly rows are taken."""
-_READ_ONLY = "SET SESSION TRANSACTION READ ONLY"
 
 
 def login(request: SourceRequest, *, needs_database: bool = True) -> dict[str, str]:
@@ -86,7 +81,7 @@ def connect(login: Mapping[str, str]) -> Connection:
     """
     connection = _opened(login)
     try:
-        for each in (_SESSION, _READ_ONLY):
+        for each in (declared.SESSION, declared.READ_ONLY):
             run(connection, each)
     except BaseException:
         drop(connection)

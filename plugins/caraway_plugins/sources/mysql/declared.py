@@ -50,6 +50,13 @@ DIALECT = Dialect(
 """Texts are compared as their collations do, and dates may be zero, so that what is equal to the
 engine is found, and compared again by it."""
 
+SESSION = (
+    "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', time_zone = '+00:00', "
+    "net_write_timeout = 3600, wait_timeout = 3600"
+)
+"""Whatever the server's own mode and time zone are, and however slowly rows are taken."""
+READ_ONLY = "SET SESSION TRANSACTION READ ONLY"
+
 _LOGIN = frozenset(
     "mysql_connection_string mysql_host mysql_tcp_port mysql_db mysql_user mysql_pass "
     "mysql_sslmode mysql_sslrootcert".split()

@@ -18,6 +18,7 @@ from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import PooledRows
 from caraway_plugins.sources.decimal_texts import decimals
+from caraway_plugins.sources.endless_times import has_endless
 from caraway_plugins.sources.idle_connections import IdleConnections
 from caraway_plugins.sources.postgres.databases import Databases
 
@@ -33,12 +34,6 @@ SELECT set_config(name, '2s', false) FROM pg_settings
 WHERE name = 'client_connection_check_interval'
 """
 """Makes the server stop a statement when its client disappears, for example is killed."""
-_EPOCH_US = 946_684_800_000_000
-_ENDLESS = -(2**63) + _EPOCH_US
-"""The driver's result for `-infinity`; for `infinity` it is one less, as the epochs differ."""
-_EPOCH_DAYS = 10_957
-_ENDLESS_DAYS = -(2**31) + _EPOCH_DAYS
-"""The same for dates."""
 
 
 class PostgresReader:
@@ -156,7 +151,7 @@ class PostgresRows(PooledRows):
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         if isinstance(values, pa.ExtensionArray):
             values = values.storage
-        if values.null_count < len(values) and _has_endless(values):
+        if has_endless(values):
             raise ValueError("infinity")
         if pa.types.is_decimal(type_) and pa.types.is_string(values.type):
             return decimals(values, type_)
@@ -166,14 +161,6 @@ class PostgresRows(PooledRows):
 def _close(each: Any) -> None:
     with suppress(dbapi.Error):
         each.close()
-
-
-def _has_endless(array: pa.Array) -> bool:
-    if pa.types.is_timestamp(array.type):
-        return bool(pc.min(array.view(pa.int64())).as_py() <= _ENDLESS)
-    if pa.types.is_date32(array.type):
-        return bool(pc.min(array.view(pa.int32())).as_py() <= _ENDLESS_DAYS)
-    return False
 
 
 def _said(exc: BaseException) -> str:

@@ -1,0 +1,178 @@
+"""Connections over drivers of ADBC, and the causes of their errors."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+from adbc_driver_manager import (
+    AdbcConnection,
+    AdbcDatabase,
+    AdbcStatement,
+    AdbcStatusCode,
+    ConnectionOptions,
+    DatabaseOptions,
+    dbapi,
+)
+
+from caraway_plugins.sources.foreign_dialects import SESSIONS
+
+Error = dbapi.Error
+FAILURES: tuple[type[Exception], ...] = (dbapi.Error, pa.ArrowException, OSError)
+"""The exceptions of drivers for a statement that fails."""
+OPTION = "option."
+"""Before the name of an option of the driver in a login."""
+_CURRENT = {
+    "catalog": ConnectionOptions.CURRENT_CATALOG,
+    "schema": ConnectionOptions.CURRENT_DB_SCHEMA,
+}
+_PLACES = frozenset({"driver", "entrypoint", "dialect", "catalog", "schema"})
+_LONGEST_MESSAGE = 200
+_AWAY = (AdbcStatusCode.IO, AdbcStatusCode.TIMEOUT, AdbcStatusCode.CANCELLED)
+_AUTH = (AdbcStatusCode.UNAUTHENTICATED, AdbcStatusCode.UNAUTHORIZED)
+_REFUSED = re.compile(
+    r"authentication failed|no password supplied|access denied|permission denied|login failed|"
+    r'role "[^"]*" does not exist',
+    re.IGNORECASE,
+)
+_KIND = re.compile(r"^(?:[A-Z_]+: )?(?:\[[^\]]+\] )?")
+_END = re.compile(r"\s*\((?:[A-Z]\w+); .*", re.DOTALL)
+_OF_SERVER = re.compile(r"^(?:.*:\s*)?(?:ERROR|FATAL):\s+(.*)$", re.MULTILINE)
+_PASSWORD = re.compile(r"://[^/@]*:([^/@]+)@|(?:password|pwd)=([^\s;&]+)", re.IGNORECASE)
+
+
+class DriverConnection:
+    """A connection for one statement at a time."""
+
+    def __init__(
+        self,
+        database: AdbcDatabase,
+        options: Mapping[str, str] | None = None,
+        session: Sequence[str] = (),
+    ) -> None:
+        """Open it on a database, which it closes, and run the statements of the session.
+
+        Raises:
+            Error: the server refuses the login, or cannot be reached.
+        """
+        self._database = database
+        self._statement: Any = None
+        try:
+            self._connection = AdbcConnection(database)
+        except BaseException:
+            database.close()
+            raise
+        try:
+            if options:
+                self._connection.set_options(**options)
+            for each in session:
+                self.begin(each).close()
+                self.end()
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, sql: str) -> pa.RecordBatchReader:
+        """Run a statement, and return its rows.
+
+        The cursor of DB-API would prepare each statement, with a call before and one after it.
+
+        Raises:
+            Error: the server refuses it, or cannot be reached.
+        """
+        self._statement = AdbcStatement(self._connection)
+        self._statement.set_sql_query(sql)
+        handle, _count = self._statement.execute_query()
+        return pa.RecordBatchReader.from_stream(handle)
+
+    def declared(self, relation: Sequence[str]) -> pa.Schema:
+        """Return the columns that a table declares, where an answer without rows has no types.
+
+        Raises:
+            Error: there is no such table.
+        """
+        *before, table = relation
+        catalog, schema = (None, None, *before)[-2:]
+        return pa.schema(self._connection.get_table_schema(catalog, schema, table))
+
+    def cancel(self) -> None:
+        """Stop the statement; any thread may call it."""
+        if (statement := self._statement) is not None:
+            with suppress(Error):
+                statement.cancel()
+
+    def end(self) -> None:
+        """Let go of the statement, of which no row is read any more."""
+        if self._statement is not None:
+            with suppress(Error):
+                self._statement.close()
+        self._statement = None
+
+    def close(self) -> None:
+        """Close the connection; no statement may be running on it."""
+        self.end()
+        for each in (self._connection, self._database):
+            with suppress(Error):
+                each.close()
+
+
+def opened(login: Mapping[str, str]) -> DriverConnection:
+    """Open a connection with the driver of a login.
+
+    Raises:
+        Error: there is no such driver, or the server refuses the login, or cannot be reached.
+    """
+    options = {
+        name.removeprefix(OPTION): value for name, value in login.items() if name.startswith(OPTION)
+    }
+    for name in ("uri", "username", "password"):
+        if name in login:
+            options[DatabaseOptions[name.upper()].value] = login[name]
+    places = {
+        "catalog": ConnectionOptions.CURRENT_CATALOG,
+        "schema": ConnectionOptions.CURRENT_DB_SCHEMA,
+    }
+    current = {option.value: login[name] for name, option in places.items() if name in login}
+    database = AdbcDatabase(**options, **_library(login))
+    return DriverConnection(database, current, SESSIONS.get(login["dialect"], ()))
+
+
+def _library(login: Mapping[str, str]) -> dict[str, str]:
+    """Return the library of a driver: that of a package, or what the driver manager finds."""
+    driver, entrypoint = login["driver"], login.get("entrypoint")
+    package = f"adbc_driver_{driver.removeprefix('adbc_driver_')}"
+    if driver == "duckdb" and (found := find_spec("_duckdb")) is not None:
+        driver, entrypoint = str(found.origin), entrypoint or "duckdb_adbc_init"
+    elif package.isidentifier() and find_spec(package) is not None:
+        driver = importlib.import_module(package)._driver_path()
+    return {"driver": driver, **({"entrypoint": entrypoint} if entrypoint else {})}
+
+
+def is_away(exc: BaseException) -> bool:
+    """Return whether an error means that the server cannot be reached."""
+    if isinstance(exc, Error):
+        return exc.status_code in _AWAY
+    return not _OF_SERVER.search(str(exc))  # Errors while rows flow have no code.
+
+
+def is_refused(exc: BaseException) -> bool:
+    """Return whether an error means that the server refuses the login."""
+    return getattr(exc, "status_code", None) in _AUTH or bool(_REFUSED.search(str(exc)))
+
+
+def message(exc: BaseException, login: Mapping[str, str]) -> str:
+    """Return the message of the server in an error, without those of the driver and the login."""
+    own = _OF_SERVER.search(str(exc))
+    text = own[1] if own else _END.sub("", _KIND.sub("", str(exc)))
+    text = " ".join(text.split())
+    secrets = {value for name, value in login.items() if name not in _PLACES}
+    for found in _PASSWORD.finditer(" ".join(login.values())):
+        secrets.update(each for each in found.groups() if each)
+    if any(each and each in text for each in secrets):
+        return "the message of the server holds the login"
+    return text[:_LONGEST_MESSAGE]

@@ -1,0 +1,106 @@
+"""Runs statements over drivers of ADBC, over connections that are kept."""
+
+from __future__ import annotations
+
+import atexit
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError, QueryError
+from caraway_core.tables import RemoteTable
+from caraway_plugins.sources import database_rows, schemas
+from caraway_plugins.sources.adbc import connecting
+from caraway_plugins.sources.adbc.connecting import DriverConnection
+from caraway_plugins.sources.database_rows import PooledRows
+from caraway_plugins.sources.decimal_texts import decimals
+from caraway_plugins.sources.endless_times import has_endless
+from caraway_plugins.sources.idle_connections import IdleConnections
+
+
+class AdbcRows(PooledRows):
+    """The rows of a statement, read in batches."""
+
+    failures = connecting.FAILURES
+    _found: pa.RecordBatchReader | None = None
+
+    def _connect(self) -> Any:
+        return connecting.opened(self._table.login)
+
+    def _run(self) -> Iterator[Any]:
+        self._found = self._connection.begin(self._sql)
+        return iter(self._found)
+
+    def _stop(self) -> None:
+        if (connection := self._connection) is not None:
+            connection.cancel()
+
+    def _finish(self) -> None:
+        self._close_batches()
+        self._connection.end()
+        super()._finish()
+
+    def _drop(self) -> None:
+        # The server ends a statement that it runs on the connection.
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.cancel()
+        self._close_batches()
+        if connection is not None:
+            connection.close()
+
+    def _is_broken(self, exc: Exception) -> bool:
+        # A login that was refused may be one that has ended.
+        return connecting.is_away(exc) or connecting.is_refused(exc)
+
+    def _error(self, exc: Exception) -> QueryError:
+        if database_rows.is_overflow(str(exc)):
+            return database_rows.overflow(self._table)
+        if connecting.is_refused(exc):
+            reason = "the server refuses the login"
+        elif connecting.is_away(exc):
+            reason = "the connection failed"
+        else:
+            reason = connecting.message(exc, self._table.login)
+        return ExecutionError(
+            f"{self._table.title} cannot be read: {reason}; check the server, then run the query "
+            "again"
+        )
+
+    def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
+        if isinstance(values, pa.ExtensionArray):
+            values = values.storage
+        if values.null_count == len(values):  # SQLite's driver knows no type of these.
+            return pa.nulls(len(values), type_)
+        if has_endless(values):
+            raise ValueError("infinity")
+        if pa.types.is_decimal(type_) and pa.types.is_string(values.type):
+            return decimals(values, type_)
+        return values.cast(schemas.plain(values.type)).cast(type_)
+
+    def _close_batches(self) -> None:
+        batches, self._found = self._found, None
+        if batches is not None:
+            with suppress(*self.failures):
+                batches.close()
+
+
+class AdbcReader:
+    """Reads tables of any number of servers, and keeps some idle connections."""
+
+    rows: ClassVar[type[AdbcRows]] = AdbcRows
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pool = IdleConnections(DriverConnection.close, clock)
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._pool.close()
+
+    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> AdbcRows:
+        """Return the rows of a statement; it starts when the first rows are read."""
+        return self.rows(self._pool, table, sql, schema)

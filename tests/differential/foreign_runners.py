@@ -1,0 +1,120 @@
+"""Single nodes whose tables are in databases that a driver of any kind reads."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import TableSpec
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.rows.plain import plain_schema
+from caraway_executor.statements.local import LocalExecutor
+from caraway_plugins.sources.adbc.source import AdbcSource
+from tests.differential.datasets import Dataset
+from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
+from tests.kit import adbc_drivers, duckdb_files, flight_sql_server, postgres, remote, sqlite_files
+
+Load = Callable[[str, pa.Table], TableSpec]
+"""Writes rows to a table of a database, and resolves it."""
+
+
+def reading(loading: Callable[[], AbstractContextManager[Load]]) -> Opening:
+    """Return a runner of the tables that a database gets."""
+
+    @asynccontextmanager
+    async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
+        with loading() as load:
+            tables: dict[TableName, TableSpec] = {}
+            async with single_node(dataset) as node:
+                for name in dataset.tables:
+                    rows = await node.execute(f'SELECT * FROM "{name}"')
+                    rows = rows.cast(plain_schema(rows.schema))
+                    tables[TableName(name)] = await asyncio.to_thread(load, name, rows)
+            executor = LocalExecutor(EngineSettings(2))
+            try:
+                failed = executor.install(replace(dataset.snapshot(), tables=tables))
+                assert failed == {}
+                yield Plain(SingleNode(executor))
+            finally:
+                executor.close()
+
+    return opening
+
+
+def _resolved(request: SourceRequest, rows: pa.Table) -> TableSpec:
+    """Resolve a table with the types of the rows, which some drivers have not."""
+    return AdbcSource().resolve(replace(request, declared=tuple(rows.schema)))
+
+
+@contextmanager
+def _postgresql() -> Iterator[Load]:
+    with postgres.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            remote.load(server, name, rows)
+            request = adbc_drivers.of_postgres(server, f'"{name}"', adbc_dialect="postgresql")
+            return _resolved(request, rows)
+
+        yield load
+
+
+@contextmanager
+def _duckdb() -> Iterator[Load]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tables.duckdb"
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            duckdb_files.load(file, name, rows)
+            options = f"path={file};access_mode=read_only"
+            request = adbc_drivers.request(
+                f'"{name}"',
+                adbc_driver="duckdb",
+                adbc_driver_options=options,
+                adbc_dialect="duckdb",
+            )
+            table = AdbcSource().resolve(request)
+            assert table.schema.equals(rows.schema)
+            return table
+
+        yield load
+
+
+@contextmanager
+def _sqlite() -> Iterator[Load]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tables.db"
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            sqlite_files.load(file, name, rows)
+            request = adbc_drivers.request(
+                f'"{name}"', adbc_driver="sqlite", adbc_uri=str(file), adbc_dialect="sqlite"
+            )
+            return _resolved(request, rows)
+
+        yield load
+
+
+@contextmanager
+def _standard() -> Iterator[Load]:
+    with flight_sql_server.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            server.load(name, rows)
+            return AdbcSource().resolve(adbc_drivers.of_flight_sql(server, f'"{name}"'))
+
+        yield load
+
+
+RUNNERS: dict[str, Opening] = {
+    "adbc/duckdb": reading(_duckdb),
+    "adbc/postgresql": reading(_postgresql),
+    "adbc/sqlite": reading(_sqlite),
+    "adbc/standard": reading(_standard),
+}
+"""By the reader and the dialect."""
