@@ -36,6 +36,7 @@ from tests.kit import (
     duckdb_files,
     graphql_server,
     iceberg_tables,
+    odbc_drivers,
     remote,
     sqlite_files,
 )
@@ -217,6 +218,25 @@ class Adbc:
         return adbc_drivers.of_flight_sql(self._server, "none")
 
 
+class Odbc:
+    """A table of MariaDB, over a driver that the manifest names; it has no booleans and zones."""
+
+    def __init__(self, server: Mariadb) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        mariadb_tables.load(self._server, name, rows)
+        return replace(self._request(name), declared=tuple(rows.schema))
+
+    def absent(self) -> SourceRequest:
+        return self._request("none")
+
+    def _request(self, name: str) -> SourceRequest:
+        request = odbc_drivers.of_mariadb(self._server, name, odbc_dialect="mysql")
+        login = request.params["odbc_connection_string"] + ";Description=hunter2"
+        return replace(request, params={**request.params, "odbc_connection_string": login})
+
+
 class Api:
     """An API that pages by offsets. Its values are JSON, so the manifest declares their types."""
 
@@ -312,11 +332,12 @@ KEPT = {
     "graphql": mariadb_tables.kept,
     "http": mariadb_tables.kept,
     "mysql": mariadb_tables.kept,
+    "odbc": mariadb_tables.kept,
     "sqlite": sqlite_files.kept,
 }
 """The rows that remain of others, for databases without NaN."""
-WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http")
-READERS = {"adbc": "adbc/standard"}
+WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http", "odbc")
+READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""
 STATEMENTS = [
     "SELECT * FROM t",
@@ -346,6 +367,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "graphql": Graphql,
     "http": Api,
     "mysql": Mysql,
+    "odbc": Odbc,
 }
 """The sources with a server of their own."""
 FIXTURES = {
@@ -354,6 +376,7 @@ FIXTURES = {
     "graphql": "api",
     "http": "api",
     "mysql": "mariadb",
+    "odbc": "mariadb",
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_core.loading import registry
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
@@ -18,7 +19,16 @@ from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.sources.adbc.source import AdbcSource
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
-from tests.kit import adbc_drivers, duckdb_files, flight_sql_server, postgres, remote, sqlite_files
+from tests.kit import (
+    adbc_drivers,
+    duckdb_files,
+    flight_sql_server,
+    mariadb,
+    odbc_drivers,
+    postgres,
+    remote,
+    sqlite_files,
+)
 
 Load = Callable[[str, pa.Table], TableSpec]
 """Writes rows to a table of a database, and resolves it."""
@@ -49,7 +59,9 @@ def reading(loading: Callable[[], AbstractContextManager[Load]]) -> Opening:
 
 def _resolved(request: SourceRequest, rows: pa.Table) -> TableSpec:
     """Resolve a table with the types of the rows, which some drivers have not."""
-    return AdbcSource().resolve(replace(request, declared=tuple(rows.schema)))
+    source = registry.SOURCES.load(request.connector)()
+    table: TableSpec = source.resolve(replace(request, declared=tuple(rows.schema)))
+    return table
 
 
 @contextmanager
@@ -111,10 +123,52 @@ def _standard() -> Iterator[Load]:
         yield load
 
 
+@contextmanager
+def _odbc_postgresql() -> Iterator[Load]:
+    with postgres.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            remote.load(server, name, rows)
+            path = f'"{name}"'
+            return _resolved(
+                odbc_drivers.of_postgres(server, path, odbc_dialect="postgresql"), rows
+            )
+
+        yield load
+
+
+@contextmanager
+def _odbc_mysql() -> Iterator[Load]:
+    with mariadb.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            mariadb.load(server, name, rows)
+            return _resolved(
+                odbc_drivers.of_mariadb(server, f'"{name}"', odbc_dialect="mysql"), rows
+            )
+
+        yield load
+
+
+@contextmanager
+def _odbc_sqlite() -> Iterator[Load]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tables.db"
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            sqlite_files.load(file, name, rows)
+            return _resolved(odbc_drivers.of_sqlite(file, f'"{name}"', odbc_dialect="sqlite"), rows)
+
+        yield load
+
+
 RUNNERS: dict[str, Opening] = {
     "adbc/duckdb": reading(_duckdb),
     "adbc/postgresql": reading(_postgresql),
     "adbc/sqlite": reading(_sqlite),
     "adbc/standard": reading(_standard),
+    "odbc/mysql": reading(_odbc_mysql),
+    "odbc/postgresql": reading(_odbc_postgresql),
+    "odbc/sqlite": reading(_odbc_sqlite),
 }
 """By the reader and the dialect."""

@@ -38,6 +38,8 @@ DIALECTS: dict[str, Opening] = {
 ODD_DOUBLES = {
     "adbc/sqlite": (INFINITE, -INFINITE),
     "mysql": (),
+    "odbc/mysql": (),
+    "odbc/sqlite": (INFINITE, -INFINITE),
     "sqlite": (INFINITE, -INFINITE),
 }
 """Not all databases have NaN, -0.0 and infinite numbers."""
@@ -48,7 +50,9 @@ LEAST_ANSWERED = 0.5
 """The rest overflows, or compares what the engine does not compare."""
 LEAST_PUSHED = 0.1
 """The part of the statements of which the database does more than read columns."""
-LEAST_JOINED = dict.fromkeys(("adbc/duckdb", "adbc/postgresql", "duckdb", "postgres"), 0.01)
+LEAST_JOINED = dict.fromkeys(
+    ("adbc/duckdb", "adbc/postgresql", "duckdb", "odbc/postgresql", "postgres"), 0.01
+)
 """The part of the statements of which the database joins tables."""
 
 

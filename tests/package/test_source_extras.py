@@ -11,7 +11,7 @@ import boto3
 import httpx
 import pytest
 
-from tests.kit import duckdb_files, flight_sql_server, mariadb, sqlite_files
+from tests.kit import duckdb_files, flight_sql_server, mariadb, odbc_drivers, sqlite_files
 from tests.kit.pdf_files import pdf
 from tests.kit.processes import child
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
@@ -51,6 +51,11 @@ def test_adbc(tmp_path: Path) -> None:
     driver = adbc_driver_sqlite._driver_path()  # The extra brings no driver.
     params = {"adbc_driver_path": driver, "adbc_uri": str(tmp_path / "items.db")}
     read(tmp_path, "adbc", "adbc:items", params)
+
+
+def test_odbc(tmp_path: Path) -> None:
+    sqlite_files.run(tmp_path / "items.db", *ROWS)
+    read(tmp_path, "odbc", "odbc:items", odbc_drivers.of_sqlite(tmp_path / "items.db", "").params)
 
 
 def test_mysql(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ types = pa.types
 _PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]+)'
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
 _ABSENT = re.compile(
-    "not found|not exist|unknown table|no such|no table|invalid object name", re.IGNORECASE
+    "not found|n(?:o|')t exist|unknown table|no such|no table|invalid object name|42S02",
+    re.IGNORECASE,
 )
 
 
@@ -110,4 +111,4 @@ def is_absent(said: str) -> bool:
 def _as_declared(column: RemoteColumn, type_: pa.DataType | None) -> RemoteColumn:
     if type_ is None or type_ == column.type:
         return column
-    return RemoteColumn(column.name, type_)
+    return RemoteColumn(column.name, type_, False, column.is_text)

@@ -23,7 +23,12 @@ DIALECTS: Mapping[str, Dialect] = {
     "duckdb": replace(duckdb.DIALECT, prefiltered=_TEXTS, exact=duckdb.DIALECT.exact - _OF_TEXTS),
     "mysql": mysql.DIALECT,
     "postgresql": replace(POSTGRES, prefiltered=_TEXTS, exact=POSTGRES.exact - _OF_TEXTS),
-    "sqlite": replace(sqlite.DIALECT, kinds=frozenset({"int", "text"}), prefiltered=_TEXTS),
+    "sqlite": replace(
+        sqlite.DIALECT,
+        kinds=frozenset({"int", "text"}),
+        prefiltered=_TEXTS,
+        casts={**sqlite.DIALECT.casts, "text": "CAST({} AS TEXT)"},
+    ),
 }
 """By the names that params have."""
 SESSIONS: Mapping[str, Sequence[str]] = {

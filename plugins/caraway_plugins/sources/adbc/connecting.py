@@ -20,6 +20,7 @@ from adbc_driver_manager import (
     dbapi,
 )
 
+from caraway_plugins.sources import driver_messages
 from caraway_plugins.sources.foreign_dialects import SESSIONS
 
 Error = dbapi.Error
@@ -32,18 +33,10 @@ _CURRENT = {
     "schema": ConnectionOptions.CURRENT_DB_SCHEMA,
 }
 _PLACES = frozenset({"driver", "entrypoint", "dialect", "catalog", "schema"})
-_LONGEST_MESSAGE = 200
 _AWAY = (AdbcStatusCode.IO, AdbcStatusCode.TIMEOUT, AdbcStatusCode.CANCELLED)
 _AUTH = (AdbcStatusCode.UNAUTHENTICATED, AdbcStatusCode.UNAUTHORIZED)
-_REFUSED = re.compile(
-    r"authentication failed|no password supplied|access denied|permission denied|login failed|"
-    r'role "[^"]*" does not exist',
-    re.IGNORECASE,
-)
 _KIND = re.compile(r"^(?:[A-Z_]+: )?(?:\[[^\]]+\] )?")
 _END = re.compile(r"\s*\((?:[A-Z]\w+); .*", re.DOTALL)
-_OF_SERVER = re.compile(r"^(?:.*:\s*)?(?:ERROR|FATAL):\s+(.*)$", re.MULTILINE)
-_PASSWORD = re.compile(r"://[^/@]*:([^/@]+)@|(?:password|pwd)=([^\s;&]+)", re.IGNORECASE)
 
 
 class DriverConnection:
@@ -157,22 +150,17 @@ def is_away(exc: BaseException) -> bool:
     """Return whether an error means that the server cannot be reached."""
     if isinstance(exc, Error):
         return exc.status_code in _AWAY
-    return not _OF_SERVER.search(str(exc))  # Errors while rows flow have no code.
+    return driver_messages.of_server(str(exc)) is None  # Errors while rows flow have no code.
 
 
 def is_refused(exc: BaseException) -> bool:
-    """Return whether an error means that the server refuses the login."""
-    return getattr(exc, "status_code", None) in _AUTH or bool(_REFUSED.search(str(exc)))
+    """Return whether an error means that the server refuses the login or a right."""
+    is_refused = driver_messages.is_refused(str(exc))
+    return is_refused or getattr(exc, "status_code", None) in _AUTH
 
 
 def message(exc: BaseException, login: Mapping[str, str]) -> str:
     """Return the message of the server in an error, without those of the driver and the login."""
-    own = _OF_SERVER.search(str(exc))
-    text = own[1] if own else _END.sub("", _KIND.sub("", str(exc)))
-    text = " ".join(text.split())
-    secrets = {value for name, value in login.items() if name not in _PLACES}
-    for found in _PASSWORD.finditer(" ".join(login.values())):
-        secrets.update(each for each in found.groups() if each)
-    if any(each and each in text for each in secrets):
-        return "the message of the server holds the login"
-    return text[:_LONGEST_MESSAGE]
+    own = driver_messages.of_server(str(exc)) or _END.sub("", _KIND.sub("", str(exc)))
+    secrets = [value for name, value in login.items() if name not in _PLACES]
+    return driver_messages.shown(own, secrets)

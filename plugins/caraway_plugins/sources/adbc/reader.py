@@ -77,8 +77,9 @@ class AdbcRows(PooledRows):
             return pa.nulls(len(values), type_)
         if has_endless(values):
             raise ValueError("infinity")
-        if pa.types.is_decimal(type_) and pa.types.is_string(values.type):
-            return decimals(values, type_)
+        if pa.types.is_decimal(type_) and not pa.types.is_decimal(values.type):
+            is_text = pa.types.is_string(values.type) or pa.types.is_integer(values.type)
+            return decimals(values.cast(pa.string()), type_) if is_text else values.cast(type_)
         return values.cast(schemas.plain(values.type)).cast(type_)
 
     def _close_batches(self) -> None:

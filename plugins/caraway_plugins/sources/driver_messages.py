@@ -1,0 +1,35 @@
+"""Messages of drivers and servers: what they mean, and what of them is shown."""
+
+import re
+from collections.abc import Iterable
+
+_LONGEST = 200
+_REFUSED = re.compile(
+    r"authentication failed|no password supplied|access denied|permission denied|login failed|"
+    r'role "[^"]*" does not exist|State: 28',
+    re.IGNORECASE,
+)
+_PASSWORD = re.compile(r"://[^/@]*:([^/@]+)@|(?:password|pwd)=([^\s;&]+)", re.IGNORECASE)
+_OF_SERVER = re.compile(r"^(?:.*:\s*)?(?:ERROR|FATAL):\s+(.*)$", re.MULTILINE)
+
+
+def is_refused(text: str) -> bool:
+    """Return whether a message says that the login, or a right of its user, is refused."""
+    return bool(_REFUSED.search(text))
+
+
+def of_server(text: str) -> str | None:
+    """Return the message of the server in one of a driver, if it is marked."""
+    found = _OF_SERVER.search(text)
+    return found[1] if found else None
+
+
+def shown(text: str, secrets: Iterable[str]) -> str:
+    """Return a message in one line, unless it holds a secret or a password of an address."""
+    hidden = set(secrets)
+    for found in _PASSWORD.finditer(" ".join(hidden)):
+        hidden.update(each for each in found.groups() if each)
+    line = " ".join(text.split())
+    if any(each and each in line for each in hidden):
+        return "the message of the server holds the login"
+    return line[:_LONGEST]

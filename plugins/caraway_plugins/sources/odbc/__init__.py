@@ -1,0 +1,1 @@
+"""The source of tables that any driver of ODBC reads."""
