@@ -80,5 +80,7 @@ class DatabaseReader(Declaration):
     """It is a `RemoteWriter`, so rows can be inserted."""
     is_changeable: bool = False
     """It is a `RemoteChanger`, so rows can be updated and deleted."""
+    is_merging: bool = False
+    """It is a `RemoteMerger`, so rows can be merged."""
     is_creating: bool = False
     """It is a `RemoteCreator`, so tables can be created and dropped."""

@@ -1,7 +1,7 @@
 """Reading and writing tables that a database keeps: the engine generates the statements that read
 them, and a plug-in sends them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -119,8 +119,61 @@ class RemoteChanger(RemoteWriter, Protocol):
         ...
 
 
-class RemoteCreator(RemoteChanger, Protocol):
-    """A changer that also creates and drops tables. Its declaration says so."""
+@dataclass(frozen=True, slots=True)
+class MergeStep:
+    """What a MERGE does with rows that a clause takes: a column of each pair gets a value.
+
+    The values are columns of the rows. `number` is the one of the clause. A step for rows of the
+    table without pairs deletes them.
+    """
+
+    number: int
+    sets: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeKey:
+    """A column of the rows that is equal to one of the table.
+
+    `same` is the template of what has to be equal of both, as texts are if their bytes are.
+    """
+
+    column: str
+    row_column: str
+    same: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableMerge:
+    """A MERGE of rows into a table: which rows are the same, and what becomes of them.
+
+    `columns` are the columns of the rows, each with the column of the table that it is compared
+    with, or put into. Rows also have two numbers: the clause of a row that the table has (`TAKEN`),
+    and the one of a row that it lacks (`ADDED`), NULL if there is none.
+    """
+
+    keys: tuple[MergeKey, ...]
+    columns: Mapping[str, str]
+    taken: tuple[MergeStep, ...]
+    added: tuple[MergeStep, ...]
+
+
+TAKEN, ADDED = "clause of rows that are there", "clause of rows that are not there"
+
+
+class RemoteMerger(RemoteChanger, Protocol):
+    """A changer that also merges rows. Its declaration says so."""
+
+    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
+        """Return a MERGE of rows with these columns; it counts the rows of the table. Never blocks.
+
+        A row of the table that would be taken twice is an error.
+        """
+        ...
+
+
+class RemoteCreator(RemoteMerger, Protocol):
+    """A merger that also creates and drops tables. Its declaration says so."""
 
     def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
         """Return what creates a table with rows, all of it or nothing. Never blocks.

@@ -25,6 +25,8 @@ GIVEN_SCHEMA = "exchange"
 """The schema of rows that come with a statement. It lists none of them."""
 INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
 """The engine's names for write operations."""
+MERGES = frozenset({"Merge", "MergeInto"})
+"""The engine's names for MERGE."""
 DEFINITION = "Table Definition"
 """The name of a write that creates or drops a table."""
 

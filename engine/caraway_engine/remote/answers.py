@@ -13,6 +13,7 @@ from caraway_core.loading import registry
 from caraway_core.protocols.remote import (
     RemoteChanger,
     RemoteCreator,
+    RemoteMerger,
     RemoteReader,
     RemoteRows,
     RemoteWriter,
@@ -48,6 +49,12 @@ def changer(name: str) -> RemoteChanger | None:
     """Return the reader of a kind of table, if it also updates and deletes rows."""
     is_changeable = registry.database_reader(name).is_changeable
     return cast("RemoteChanger", reader(name)) if is_changeable else None
+
+
+def merger(name: str) -> RemoteMerger | None:
+    """Return the reader of a kind of table, if it also merges rows."""
+    is_merging = registry.database_reader(name).is_merging
+    return cast("RemoteMerger", reader(name)) if is_merging else None
 
 
 def creator(name: str) -> RemoteCreator | None:

@@ -29,7 +29,7 @@ def defining(definition: TableDefinition, schema: pa.Schema, start: Callable[[],
     if definition.is_dropped:
         return creator.drop(table)
     columns = _columns(definition, schema)
-    return InsertingRows(creator.create(definition, columns), start, columns)
+    return InsertingRows(creator.create(definition, columns), start, columns, "nothing was created")
 
 
 def _columns(definition: TableDefinition, schema: pa.Schema) -> pa.Schema:

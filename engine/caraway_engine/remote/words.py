@@ -93,6 +93,18 @@ class SqlWriter:
         """Return an SQL expression whose result has a type of the engine."""
         return self._typed(sql, type_, RemoteColumn("", type_, is_comparable=True))
 
+    def sameness(self, found: RemoteColumn) -> str | None:
+        """Return the template of what is equal for equal values of a column; None: there is none.
+
+        Values of two tables may have two collations.
+        """
+        term = self.column(found)
+        if not term.kind or not term.is_exact or term.is_text:
+            return None
+        if term.kind == "text":
+            return self._dialect.bytes or f"{{}}{self._dialect.collation}"
+        return None if term.is_prefiltered else "{}"
+
     def literal(self, value: object) -> Term:
         """Return a Python value as an SQL literal."""
         found = literal_of(value)

@@ -74,11 +74,19 @@ class WriteStream(OwnStream):
 
 
 class InsertingRows:
-    """An INSERT under way."""
+    """An INSERT under way, or another write of rows."""
 
-    def __init__(self, insert: RemoteInsert, start: Callable[[], Any], columns: pa.Schema) -> None:
+    def __init__(
+        self,
+        insert: RemoteInsert,
+        start: Callable[[], Any],
+        columns: pa.Schema,
+        nothing: str = "no row was inserted",
+    ) -> None:
+        """Take the rows and their columns, and what to say where nothing is done."""
         self._insert = insert
         self._start = start
+        self._nothing = nothing
         self._columns = columns
         self._opened = OpenedReads()
         self._is_closed = False
@@ -87,7 +95,7 @@ class InsertingRows:
     def run(self) -> int:
         with self._lock:
             if self._is_closed:
-                raise ExecutionError("the statement was stopped; no row was inserted")
+                raise ExecutionError(f"the statement was stopped; {self._nothing}")
         return self._insert.run(self._rows())
 
     def close(self) -> None:
@@ -103,11 +111,11 @@ class InsertingRows:
             stream = self._start()
         for batch in stream:
             if self._is_closed:
-                raise ExecutionError("the statement was stopped; no row was inserted")
-            yield _typed(batch.to_pyarrow(), self._columns)
+                raise ExecutionError(f"the statement was stopped; {self._nothing}")
+            yield _typed(batch.to_pyarrow(), self._columns, self._nothing)
 
 
-def _typed(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+def _typed(batch: pa.RecordBatch, columns: pa.Schema, nothing: str) -> pa.RecordBatch:
     """Return rows with the types of a table.
 
     Raises:
@@ -119,6 +127,6 @@ def _typed(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
             made.append(array if array.type == field.type else pc.cast(array, field.type))
         except pa.ArrowException as exc:
             raise InvalidQueryError(
-                f"a value for column '{field.name}' is not a {field.type}; no row was inserted"
+                f"a value for column '{field.name}' is not a {field.type}; {nothing}"
             ) from exc
     return pa.RecordBatch.from_arrays(made, schema=columns)

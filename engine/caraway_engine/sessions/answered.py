@@ -1,9 +1,10 @@
 """Runs statements over remote tables: pushes parts of their plans down to databases."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.stages import fragments
 from caraway_engine.stages.stage_schemas import StageSchemas
+from caraway_engine.statements import subplans
 from caraway_engine.statements.plan_facts import Operation
 
 if TYPE_CHECKING:
@@ -73,6 +75,27 @@ class AnsweredPlans:
         if change is None:
             return Startable(plan, schema, writes.nothing(context).execute_stream)
         made = changing.changing(table, change)
+        return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+
+    def merging(
+        self,
+        plan: StatementPlan,
+        schema: pa.Schema,
+        table: RemoteTable,
+        planned: Callable[[str], Any],
+    ) -> Startable:
+        """Return a startable that merges rows into a table; `planned` plans them by their text.
+
+        Raises:
+            InvalidQueryError: the database may take other rows, or set other values.
+        """
+        from caraway_engine.remote import merging, writing
+
+        (source,) = plan.dataframe.logical_plan()._raw_plan.inputs()
+        names = subplans.schema(source).names
+        rows, columns, merge = merging.planned(plan.sql, table, names, planned)
+        run = partial(natively.run, rows, self._registered.scratch)
+        made = merging.merging(table, columns, merge, run)
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
 
     def defining(

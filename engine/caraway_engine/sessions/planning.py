@@ -14,7 +14,7 @@ from substrait.plan_pb2 import Plan as Substrait
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError, SourceNotReadError
 from caraway_core.ids import TableName
 from caraway_core.sqltext import explained, placeholders
-from caraway_core.statements import Statement, TableWrite
+from caraway_core.statements import MERGES, Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
 from caraway_engine import known_faults
 from caraway_engine.execution import frugal, whole_reads
@@ -74,6 +74,9 @@ class StatementPlanner:
             if table := self._registered.written(plan.facts):
                 if plan.facts.changes_rows:
                     return self._answered.changing(plan, schema, table)
+                if plan.facts.write and plan.facts.write.name in MERGES:
+                    rows = partial(self._merged, statement)
+                    return self._answered.merging(plan, schema, table, rows)
                 return self._answered.inserting(plan, schema, table)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
@@ -300,6 +303,11 @@ class StatementPlanner:
         if (key := plans.key_of(statement)) and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
         return plan
+
+    def _merged(self, statement: Statement, sql: str) -> Any:
+        """Plan the rows of a MERGE, with the parameters of the statement."""
+        with viewing.limits_of(statement):
+            return self._framed(replace(statement, sql=sql), READ_ONLY).dataframe
 
     def _changes_nothing(self, dataframe: Any) -> bool:
         # Optimizing computes constants, which may fail.

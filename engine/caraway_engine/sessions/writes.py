@@ -12,8 +12,9 @@ from datafusion.plan import LogicalPlan
 from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
-from caraway_core.statements import DELETE, INSERT, UPDATE, Statement, TableWrite
-from caraway_core.tables import TableSpec
+from caraway_core.loading import registry
+from caraway_core.statements import DELETE, INSERT, MERGES, UPDATE, Statement, TableWrite
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.execution import contexts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts, plan_nodes, subplans
@@ -21,8 +22,7 @@ from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 _TAKEN = frozenset({"DmlStatement", "Projection", "Filter", "TableScan", "SubqueryAlias"})
 _INSTEAD = {
-    "Merge": "write UPDATE or DELETE with a subquery, and INSERT ... SELECT",
-    "MergeInto": "write UPDATE or DELETE with a subquery, and INSERT ... SELECT",
+    **dict.fromkeys(MERGES, "write UPDATE or DELETE with a subquery, and INSERT ... SELECT"),
     "Truncate": "write DELETE without WHERE",
 }
 
@@ -121,6 +121,8 @@ def check(
     if write is None or facts.operation is not Operation.WRITE or write.table not in specs:
         return
     spec = specs.get(targets.get(write.table, write.table))
+    if write.name in MERGES and write.table not in targets and _merges(spec):
+        return
     if write.name == INSERT or (spec is not None and spec.version is not None):
         return
     check_name(write)
@@ -135,6 +137,10 @@ def check(
             f"{write.name} of dataset '{write.table}' cannot have a subquery; run the subquery "
             "first and use its values"
         )
+
+
+def _merges(spec: TableSpec | None) -> bool:
+    return isinstance(spec, RemoteTable) and registry.database_reader(spec.reader).is_merging
 
 
 def changes_nothing(dataframe: Any) -> bool:

@@ -25,7 +25,7 @@ def effect(facts: PlanFacts, defines: TableDefinition | None = None) -> Effect:
     """Return the effects of a plan, whose rows may become a table.
 
     Raises:
-        InvalidQueryError: they would, but it is no query.
+        InvalidQueryError: they would, and the statement has none.
     """
     if defines is None:
         return Effect(facts.write.table if facts.write else None, facts.reads_only_catalog)

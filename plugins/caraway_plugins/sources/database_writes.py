@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.protocols.remote import TableChange
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources import written_texts
 
 
 class Reason(NamedTuple):
@@ -89,8 +90,13 @@ class DatabaseWrite(ABC):
 
     @property
     @abstractmethod
-    def _relation(self) -> str:
+    def _target(self) -> str:
         """The table in SQL."""
+
+    @property
+    def _relation(self) -> str:
+        """The table that gets rows first, in SQL."""
+        return self._target
 
     @abstractmethod
     def _commit(self) -> None:
@@ -143,6 +149,31 @@ class DatabaseWrite(ABC):
     @property
     def _kept(self) -> str:
         return f"rows that were {self.done} stay so: the table has no transactions"
+
+
+class DatabaseInsert(DatabaseWrite):
+    """An INSERT of rows of the engine."""
+
+    takes_lists: ClassVar[bool] = False
+
+    def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
+        """Take the columns of the rows."""
+        super().__init__(table)
+        self._columns = columns
+
+    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """See `RemoteInsert.run`."""
+        if not self.takes_lists:
+            written_texts.check(self._columns, self._refused)
+        return self._committed(lambda: self._written(rows))
+
+    def _written(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """Write rows, and return how many rows of the table that is."""
+        return self._inserted(rows)
+
+    @abstractmethod
+    def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """Insert rows into `_relation`, and return their number."""
 
 
 class DatabaseChange(DatabaseWrite):

@@ -84,5 +84,6 @@ POSTGRES_READER = DatabaseReader(
     dialect=postgres.POSTGRES,
     is_writable=True,
     is_changeable=True,
+    is_merging=True,
     is_creating=True,
 )

@@ -101,6 +101,19 @@ async def test_rows_of_a_database_are_changed(tmp_path: Path, kind: str) -> None
         done = await job(runtime, "DELETE FROM t WHERE v = 'd'")
         assert done["status"] == "SUCCEEDED", done
         assert [each["v"] for each in (await runtime.sql(listed)).json()] == [*"xxc"]
+        merge = (
+            "MERGE INTO t USING (SELECT * FROM (VALUES (3, 'c'), (5, 'e')) AS s (k, w)) AS s "
+            "ON t.id = s.k WHEN MATCHED THEN UPDATE SET v = upper(w) "
+            "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (k, w)"
+        )
+        made = await runtime.sql(merge)
+        assert (made.status_code, made.json()) == (200, [{"count": 2}]), made.text
+        assert [each["v"] for each in (await runtime.sql(listed)).json()] == [*"xxCe"]
+        made = await runtime.sql(merge.replace("INTO t ", "INTO kept AS t "))
+        assert (made.status_code, "kept' is not supported" in made.text) == (400, True), made.text
+        assert (await job(runtime, f"{merge} /**/"))["status"] == "SUCCEEDED"
+        assert (await runtime.sql("DELETE FROM t WHERE id = 5")).json() == [{"count": 1}]
+        assert (await runtime.sql("UPDATE t SET v = 'c' WHERE id = 3")).json() == [{"count": 1}]
         made = await runtime.sql("UPDATE kept SET v = 'y' WHERE id = 3")
         assert (made.status_code, made.json()) == (200, [{"count": 1}]), made.text
         for table in ("t", "kept"):
@@ -111,7 +124,7 @@ async def test_rows_of_a_database_are_changed(tmp_path: Path, kind: str) -> None
         for table in ("t", "kept"):
             assert len((await runtime.sql(f"SELECT v FROM {table}")).json()) == 2, table
         runtime.api.headers.update({"x-api-key": "reader"})
-        for sql in ("UPDATE t SET v = 'z'", "DELETE FROM t", "DELETE FROM kept"):
+        for sql in ("UPDATE t SET v = 'z'", "DELETE FROM t", "DELETE FROM kept", merge):
             assert (await runtime.sql(sql)).status_code == 403
             refused = await job(runtime, sql)
             assert refused.get("status") != "SUCCEEDED", refused

@@ -51,6 +51,7 @@ DUCKDB_READER = DatabaseReader(
     dialect=DIALECT,
     is_writable=True,
     is_changeable=True,
+    is_merging=True,
     is_creating=True,
 )
 DUCKDB_CATALOG = CatalogConnector(

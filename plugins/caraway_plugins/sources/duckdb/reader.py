@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
@@ -53,6 +53,12 @@ class DuckdbReader:
         from caraway_plugins.sources.duckdb import writer
 
         return writer.DuckdbChange(table, change)
+
+    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
+        """Return a MERGE of rows; it starts when it is run."""
+        from caraway_plugins.sources.duckdb import merger
+
+        return merger.DuckdbMerge(table, columns, merge)
 
     def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
         """Return what creates a table with rows; it starts when it is run."""

@@ -6,8 +6,12 @@ from contextlib import suppress
 import duckdb
 import pyarrow as pa
 
-from caraway_core.tables import RemoteTable
-from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import (
+    DatabaseChange,
+    DatabaseInsert,
+    DatabaseWrite,
+    Reason,
+)
 from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb.attached import AttachedFile
 
@@ -33,7 +37,7 @@ class DuckdbWrite(DatabaseWrite):
         self._connection.execute(sql)
 
     @property
-    def _relation(self) -> str:
+    def _target(self) -> str:
         return ".".join(map(quoted, self._table.relation))
 
     def _stop(self) -> None:
@@ -64,16 +68,10 @@ class DuckdbWrite(DatabaseWrite):
         return Reason("DuckDB failed")
 
 
-class DuckdbInsert(DuckdbWrite):
+class DuckdbInsert(DuckdbWrite, DatabaseInsert):
     """An INSERT of rows that DuckDB reads as it needs them."""
 
-    def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        super().__init__(table)
-        self._columns = columns
-
-    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
-        """See `RemoteInsert.run`."""
-        return self._committed(lambda: self._inserted(rows))
+    takes_lists = True
 
     def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
         names = ", ".join(map(quoted, self._columns.names))

@@ -67,6 +67,7 @@ MYSQL_READER = DatabaseReader(
     dialect=DIALECT,
     is_writable=True,
     is_changeable=True,
+    is_merging=True,
     is_creating=True,
 )
 MYSQL_CATALOG = CatalogConnector("caraway_plugins.sources.mysql.tables:MysqlCatalog", _LOGIN)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pymysql
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
@@ -41,6 +41,12 @@ class MysqlReader:
         from caraway_plugins.sources.mysql import writer
 
         return writer.MysqlChange(table, change)
+
+    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
+        """Return a MERGE of rows; it starts when it is run."""
+        from caraway_plugins.sources.mysql import merger
+
+        return merger.MysqlMerge(table, columns, merge)
 
     def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
         """Return what creates a table with rows; it starts when it is run."""

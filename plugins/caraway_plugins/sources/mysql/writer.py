@@ -11,7 +11,12 @@ import pymysql
 from caraway_core.protocols.remote import Assignment, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import (
+    DatabaseChange,
+    DatabaseInsert,
+    DatabaseWrite,
+    Reason,
+)
 from caraway_plugins.sources.mysql import connecting
 
 _MOST_BYTES = 512 * 1024
@@ -59,7 +64,7 @@ class MysqlWrite(DatabaseWrite):
         connecting.run(self._connection, sql)
 
     @property
-    def _relation(self) -> str:
+    def _target(self) -> str:
         return ".".join(map(quoted, self._table.relation))
 
     def _stop(self) -> None:
@@ -98,17 +103,11 @@ class MysqlWrite(DatabaseWrite):
         return Reason(f"the server failed with error {code}")
 
 
-class MysqlInsert(MysqlWrite):
+class MysqlInsert(MysqlWrite, DatabaseInsert):
     """An INSERT as statements of many rows each."""
 
-    def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        super().__init__(table)
-        self._columns = columns
-
-    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
-        """See `RemoteInsert.run`."""
-        written_texts.check(self._columns, self._refused)
-        return self._committed(lambda: sum(map(self._sent, rows)))
+    def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
+        return sum(map(self._sent, rows))
 
     def _sent(self, batch: pa.RecordBatch) -> int:
         written_texts.check_numbers(batch, self._refused, has_infinity=False)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
@@ -66,6 +66,12 @@ class PostgresReader:
         from caraway_plugins.sources.postgres import writer
 
         return writer.PostgresChange(table, change)
+
+    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
+        """Return a MERGE of rows; it starts when it is run."""
+        from caraway_plugins.sources.postgres import merger
+
+        return merger.PostgresMerge(table, columns, merge)
 
     def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
         """Return what creates a table with rows; it starts when it is run."""

@@ -7,9 +7,13 @@ import psycopg2
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import (
+    DatabaseChange,
+    DatabaseInsert,
+    DatabaseWrite,
+    Reason,
+)
 from caraway_plugins.sources.postgres.databases import conninfo
 
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
@@ -42,7 +46,7 @@ class PostgresWrite(DatabaseWrite):
             cursor.execute(sql)
 
     @property
-    def _relation(self) -> str:
+    def _target(self) -> str:
         return ".".join(map(quoted, self._table.relation))
 
     def _stop(self) -> None:
@@ -66,19 +70,11 @@ class PostgresWrite(DatabaseWrite):
         return Reason(said, state[:2] in _OF_VALUES or state in _OF_TABLES)
 
 
-class PostgresInsert(PostgresWrite):
+class PostgresInsert(PostgresWrite, DatabaseInsert):
     """An INSERT that is a COPY, which takes texts of all types."""
 
-    def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        super().__init__(table)
-        self._columns = columns
-
-    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
-        """See `RemoteInsert.run`."""
-        written_texts.check(self._columns, self._refused)
-        return self._committed(lambda: self._copied(_Lines(rows)))
-
-    def _copied(self, lines: "_Lines") -> int:
+    def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
+        lines = _Lines(rows)
         try:
             with self._connection.cursor() as cursor:
                 names = ", ".join(map(quoted, self._columns.names))

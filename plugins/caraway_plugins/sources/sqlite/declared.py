@@ -56,6 +56,7 @@ SQLITE_READER = DatabaseReader(
     dialect=DIALECT,
     is_writable=True,
     is_changeable=True,
+    is_merging=True,
     is_creating=True,
 )
 SQLITE_CATALOG = CatalogConnector(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange
+from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
@@ -38,6 +38,12 @@ class SqliteReader:
         from caraway_plugins.sources.sqlite import writer
 
         return writer.SqliteChange(table, change)
+
+    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
+        """Return a MERGE of rows; it starts when it is run."""
+        from caraway_plugins.sources.sqlite import merger
+
+        return merger.SqliteMerge(table, columns, merge)
 
     def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
         """Return what creates a table with rows; it starts when it is run."""

@@ -7,9 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
-from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import written_texts
-from caraway_plugins.sources.database_writes import DatabaseChange, DatabaseWrite, Reason
+from caraway_plugins.sources.database_writes import (
+    DatabaseChange,
+    DatabaseInsert,
+    DatabaseWrite,
+    Reason,
+)
 from caraway_plugins.sources.sqlite import connecting
 
 _OF_VALUES = {
@@ -61,7 +65,7 @@ class SqliteWrite(DatabaseWrite):
         connecting.run(self._connection, sql)
 
     @property
-    def _relation(self) -> str:
+    def _target(self) -> str:
         return f"main.{quoted(self._table.relation[0])}"
 
     def _stop(self) -> None:
@@ -80,17 +84,8 @@ class SqliteWrite(DatabaseWrite):
         return Reason(next((why for words, why in _WHY.items() if words in said), "SQLite failed"))
 
 
-class SqliteInsert(SqliteWrite):
+class SqliteInsert(SqliteWrite, DatabaseInsert):
     """An INSERT whose rows the driver binds."""
-
-    def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
-        super().__init__(table)
-        self._columns = columns
-
-    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
-        """See `RemoteInsert.run`."""
-        written_texts.check(self._columns, self._refused)
-        return self._committed(lambda: self._inserted(rows))
 
     def _inserted(self, rows: Iterator[pa.RecordBatch]) -> int:
         names = ", ".join(map(quoted, self._columns.names))
