@@ -24,6 +24,8 @@ def difference(one: pa.Table, other: pa.Table) -> str | None:
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
+        return _digest(left) == _digest(right)
     if _is_number(left.type) and _is_number(right.type):
         return math.isclose(_sum(left), _sum(right), rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     return _digest(left) == _digest(right)
