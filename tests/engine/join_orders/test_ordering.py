@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from datafusion import SessionConfig, SessionContext
 
+from caraway_core.ids import TableName
 from caraway_engine.join_orders import ordered
 from tests.engine.join_orders.made import TABLES, context, facts_of, kinds
 
@@ -44,6 +45,20 @@ def test_the_rows_are_the_same(sql: str) -> None:
 
 def test_filtered_tables_are_joined_first() -> None:
     assert kinds(found(NAMED))[-4:] == ["kinds", "middle", "facts", "others"]
+
+
+def test_what_keeps_an_order_is_logged_once_for_each_kind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def failing(name: TableName) -> None:
+        raise LookupError(f"no facts, as a test wants: '{name}'")
+
+    with caplog.at_level("INFO", "caraway_engine.join_orders"):
+        for sql in (NAMED, HALF):
+            assert ordered(context().sql(sql).optimized_logical_plan(), failing) is None
+
+    causes = [vars(each)["cause"] for each in caplog.records]
+    assert causes == ["LookupError: no facts"]
 
 
 def test_a_semi_join_filters_before_the_joins() -> None:
