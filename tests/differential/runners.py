@@ -150,10 +150,20 @@ async def shuffling(dataset: Dataset) -> AsyncIterator[Distributed]:
         yield Shuffling(SingleNode(executor), executor.session._statements.reruns)
 
 
+@asynccontextmanager
+async def early(dataset: Dataset) -> AsyncIterator[Distributed]:
+    """A single node whose readers of Parquet filter for every statement that may run again."""
+    with _executor(2, dataset.snapshot()) as executor:
+        assert executor.session is not None
+        executor.session._statements.reruns.early_filters_pay = lambda *_: True
+        yield SingleNode(executor)
+
+
 RUNNERS: dict[str, Opening] = {
     "other-partitions": other_partitions,
     "repeating": repeating,
     "shuffling": shuffling,
+    "early": early,
 }
 """Each suite runs over each of these."""
 

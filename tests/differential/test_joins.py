@@ -50,6 +50,7 @@ OPENINGS = {
     "eager": cluster_runners.in_process(2, EAGER),
     "mixed": cluster_runners.in_process(2, MIXED),
     "shuffling": runners.shuffling,
+    "early": runners.early,
     "real": cluster_runners.real(2),
 }
 ORDINARY = ("eager", "mixed", "shuffling")

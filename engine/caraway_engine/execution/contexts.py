@@ -36,6 +36,7 @@ Below, rows of the other side stay where they are: no join parts them by their k
 _BUILT = "datafusion.optimizer.hash_join_single_partition_threshold"
 _LEAST_BUILT_ROWS, _LEAST_BUILT_BYTES = 128 * 1024, 1024 * 1024
 """The engine's own limits."""
+_EARLY = "datafusion.execution.parquet.pushdown_filters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +58,26 @@ class Pools:
         self.serial = _pool(settings, _PRODUCTS_SHARE)
         self.crowd = Crowd(settings.target_partitions)
         self._settings = settings
-        self._planned: dict[tuple[int, bool], SessionContext] = {}
+        self._planned: dict[tuple[int, bool, bool], SessionContext] = {}
 
-    def planned(self, partitions: int, measured: bool) -> SessionContext:
+    def planned(
+        self, partitions: int, measured: bool, *, filters_early: bool = False
+    ) -> SessionContext:
         """Return the context that runs plans that are optimized already.
 
-        It has no tables, because plans bring theirs. Object stores belong to the runtime.
+        It has no tables, because plans bring theirs. Object stores belong to the runtime. If it
+        `filters_early`, readers of Parquet drop rows before they decode all columns.
         """
-        key = partitions, measured
+        key = partitions, measured, filters_early
         if key not in self._planned:
-            self._planned[key] = self.planned_once(partitions, measured)
+            self._planned[key] = self.planned_once(*key)
         return self._planned[key]
 
-    def planned_once(self, partitions: int, measured: bool) -> SessionContext:
+    def planned_once(self, partitions: int, measured: bool, filters_early: bool) -> SessionContext:
         """Return a new context that runs plans that are optimized already."""
         special = {
             **_UNCHANGED,
+            _EARLY: str(filters_early).lower(),
             _BUILT: str(max(_LEAST_BUILT_BYTES, _BUILT_BYTES // partitions)),
             f"{_BUILT}_rows": str(max(_LEAST_BUILT_ROWS, _BUILT_ROWS // partitions)),
         }
@@ -102,6 +107,8 @@ class Contexts:
         self.serial = new(settings, 1, pools.serial, measured, _ONE_AFTER_ANOTHER)
         self.planned = pools.planned(self._partitions, measured)
         self.narrow = pools.planned(1, measured)
+        self.early = pools.planned(self._partitions, measured, filters_early=True)
+        self.narrow_early = pools.planned(1, measured, filters_early=True)
         # Only for planning: plans of shares must not depend on statistics of whole files.
         self.unmeasured = {
             self.main: without_statistics(settings.target_partitions),
@@ -142,9 +149,9 @@ class Contexts:
         context.remove_optimizer_rule("common_sub_expression_eliminate")
         return context
 
-    def explaining(self) -> SessionContext:
-        """Create a context that runs plans as `planned` does, for a table of its own."""
-        return self._pools.planned_once(self._partitions, self._measured)
+    def explaining(self, *, filters_early: bool) -> SessionContext:
+        """Create a context that runs plans as `planned` or `early` does, for one more table."""
+        return self._pools.planned_once(self._partitions, self._measured, filters_early)
 
     def scratch(self) -> SessionContext:
         """Create another context for planning only, without tables."""

@@ -5,6 +5,7 @@ in any case. Plans with functions of the time are optimized for each run, becaus
 computes these functions. Joins of plans that may run again are ordered by facts of their tables.
 """
 
+from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -16,6 +17,7 @@ from caraway_engine.execution.contexts import Contexts
 from caraway_engine.execution.streams import OnWhole
 from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
 from caraway_engine.known_faults import names
+from caraway_engine.sessions import early_filters
 from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.statements import plan_nodes
 
@@ -34,9 +36,11 @@ class Reruns:
         self._contexts = contexts
         self._facts_of = facts_of
         self.policy: OrderPolicy = DEFAULT
+        self.early_filters_pay: Callable[[Any, FactsOf], bool] = early_filters.pay
         self._crowd = contexts.crowd
         self._optimized: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
         self._ordered: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
+        self._early: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
         self._short: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
         self._lock = Lock()
 
@@ -72,6 +76,18 @@ class Reruns:
                 self._ordered[plan] = known
         return known
 
+    def filters_early(self, plan: StatementPlan) -> bool:
+        """Return whether readers of Parquet filter for a repeatable statement."""
+        if plan.stored:
+            return False
+        with self._lock:
+            known = self._early.get(plan)
+        if known is None:
+            known = self.early_filters_pay(self.ordered(plan), self._facts_of)
+            with self._lock:
+                self._early[plan] = known
+        return known
+
     def _is_forbidden(self, plan: Any) -> bool:
         """Return whether the engine would make a plan physical with wrong filters."""
         try:
@@ -80,14 +96,14 @@ class Reruns:
             return True
 
     def explained(self, behind: StatementPlan, asked: ExplainedStatement) -> Any:
-        """Return what explains a statement whose joins are ordered; None for others."""
+        """Return what explains a statement whose plan is changed before it runs, or None."""
         if not is_repeatable(behind):
             return None
-        plan = self.ordered(behind)
-        if plan is self.optimized(behind):
+        plan, filters_early = self.ordered(behind), self.filters_early(behind)
+        if plan is self.optimized(behind) and not filters_early:
             return None
         words = ["EXPLAIN", *["ANALYZE"] * asked.is_run, *["VERBOSE"] * asked.is_verbose]
-        context = self._contexts.explaining()
+        context = self._contexts.explaining(filters_early=filters_early)
         context.register_view(_EXPLAINED, context.create_dataframe_from_logical_plan(plan))
         return context.sql(f"{' '.join(words)} SELECT * FROM {_EXPLAINED}")
 
@@ -95,20 +111,26 @@ class Reruns:
         """Return what starts a statement: its optimized plan if every run may use the same one."""
         if not is_repeatable(plan) or is_wide_listing(plan):
             return plan.dataframe
-        return self._contexts.planned.create_dataframe_from_logical_plan(self.ordered(plan))
+        context = self._contexts.early if self.filters_early(plan) else self._contexts.planned
+        return context.create_dataframe_from_logical_plan(self.ordered(plan))
 
     def start(self, plan: StatementPlan) -> Any:
         """Start a statement, in one partition if it is short and others occupy the cores."""
         if self._crowd.is_dense and self._is_short(plan):
             try:
-                narrow = self._contexts.narrow
-                return narrow.create_dataframe_from_logical_plan(
-                    self.ordered(plan) if is_repeatable(plan) else self.optimized(plan)
-                ).execute_stream()
+                return self._narrow(plan).execute_stream()
             except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
                 # Some plans cannot be made for one partition, see docs/decisions/0006.
                 pass
         return self.dataframe(plan).execute_stream()
+
+    def _narrow(self, plan: StatementPlan) -> Any:
+        """Return what starts a statement in one partition."""
+        narrow = self._contexts.narrow
+        if not is_repeatable(plan):
+            return narrow.create_dataframe_from_logical_plan(self.optimized(plan))
+        context = self._contexts.narrow_early if self.filters_early(plan) else narrow
+        return context.create_dataframe_from_logical_plan(self.ordered(plan))
 
     def watch(self, plan: StatementPlan, on_whole: OnWhole | None) -> OnWhole | None:
         """Return what to call at the end of a stream, which also calls `on_whole`."""
