@@ -1,4 +1,4 @@
-"""Tells which statements gain if Parquet files are filtered while they are read.
+"""Finds the statements that gain if Parquet files are filtered while they are read.
 
 The reader then decodes the columns of a filter first, and of the others only rows that pass. It
 takes longer for each row that it decodes so. It pays where few rows pass, or where rows are wide.
@@ -35,7 +35,7 @@ def pay(optimized: Any, facts_of: FactsOf) -> bool:
         if len(scans) != 1 or any(each.kind == "Join" for each in nodes):
             return False
         reading = _Reading(scans[0])
-        # Facts are asked for last: for each table they are read once.
+        # Facts come last: the first statement over a table waits until they are read.
         if reading.cost(lambda _: 0.0) > _MOST_COST or not reading.is_safe():
             return False
         facts = facts_of(reading.table)

@@ -37,7 +37,7 @@ STATEMENTS = [
     "SELECT * FROM odd WHERE s LIKE '1%' OR d >= 39 ORDER BY d DESC, s DESC, n, f LIMIT 20",
     "SELECT d, min(s) AS s FROM odd WHERE n IN (1, 2, NULL) GROUP BY d ORDER BY d",
     "SELECT count(*) AS c FROM odd WHERE NOT (n = 4 AND s = '4')",
-    "SELECT n, count(*) AS c FROM odd JOIN grown ON n = a WHERE d < 2 GROUP BY n ORDER BY n LIMIT 4",
+    "SELECT n, count(*) AS c FROM odd JOIN grown ON n = a WHERE d < 2 GROUP BY n ORDER BY n",
     "SELECT count(*) AS c FROM grown WHERE b = 5",
     "SELECT count(*) AS c, sum(a) AS a FROM grown WHERE b IS NULL AND a < 300",
     "SELECT a, b FROM grown WHERE a BETWEEN 190 AND 210 ORDER BY a",
