@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kit import api_server, flight_sql_server
+from tests.kit import api_server, clickhouse_server, flight_sql_server
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiServer
+from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server, serving
@@ -33,4 +34,10 @@ def flight_sql() -> Iterator[FlightSqlServer]:
 @pytest.fixture(scope="session")
 def api() -> Iterator[ApiServer]:
     with api_server.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickhouseServer]:
+    with clickhouse_server.serving() as server:
         yield server

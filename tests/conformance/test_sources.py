@@ -42,6 +42,7 @@ from tests.kit import (
 )
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
+from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.engine import rows, session
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
@@ -218,6 +219,20 @@ class Adbc:
         return adbc_drivers.of_flight_sql(self._server, "none")
 
 
+class Clickhouse:
+    """A table of ClickHouse, which has no moments without a zone."""
+
+    def __init__(self, server: ClickhouseServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, rows)
+        return replace(self._server.request(name), declared=tuple(rows.schema))
+
+    def absent(self) -> SourceRequest:
+        return self._server.request("none")
+
+
 class Odbc:
     """A table of MariaDB, over a driver that the manifest names; it has no booleans and zones."""
 
@@ -363,6 +378,7 @@ STATEMENTS = [
 
 SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "adbc": Adbc,
+    "clickhouse": Clickhouse,
     "flightsql": FlightSql,
     "graphql": Graphql,
     "http": Api,
@@ -372,6 +388,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
 """The sources with a server of their own."""
 FIXTURES = {
     "adbc": "flight_sql",
+    "clickhouse": "clickhouse",
     "flightsql": "flight_sql",
     "graphql": "api",
     "http": "api",

@@ -21,6 +21,7 @@ from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
 from tests.kit import (
     adbc_drivers,
+    clickhouse_server,
     duckdb_files,
     flight_sql_server,
     mariadb,
@@ -162,11 +163,23 @@ def _odbc_sqlite() -> Iterator[Load]:
         yield load
 
 
+@contextmanager
+def _clickhouse() -> Iterator[Load]:
+    with clickhouse_server.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            server.load(name, rows)
+            return _resolved(server.request(f'"{name}"'), rows)
+
+        yield load
+
+
 RUNNERS: dict[str, Opening] = {
     "adbc/duckdb": reading(_duckdb),
     "adbc/postgresql": reading(_postgresql),
     "adbc/sqlite": reading(_sqlite),
     "adbc/standard": reading(_standard),
+    "clickhouse": reading(_clickhouse),
     "odbc/mysql": reading(_odbc_mysql),
     "odbc/postgresql": reading(_odbc_postgresql),
     "odbc/sqlite": reading(_odbc_sqlite),

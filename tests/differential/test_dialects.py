@@ -43,7 +43,7 @@ ODD_DOUBLES = {
     "sqlite": (INFINITE, -INFINITE),
 }
 """Not all databases have NaN, -0.0 and infinite numbers."""
-HAS_UNSIGNED = frozenset({"adbc/duckdb", "duckdb", "mysql"})
+HAS_UNSIGNED = frozenset({"adbc/duckdb", "clickhouse", "duckdb", "mysql"})
 QUICK_EXAMPLES = 200
 LONG_EXAMPLES = 5_000
 LEAST_ANSWERED = 0.5
@@ -51,7 +51,7 @@ LEAST_ANSWERED = 0.5
 LEAST_PUSHED = 0.1
 """The part of the statements of which the database does more than read columns."""
 LEAST_JOINED = dict.fromkeys(
-    ("adbc/duckdb", "adbc/postgresql", "duckdb", "odbc/postgresql", "postgres"), 0.01
+    ("adbc/duckdb", "adbc/postgresql", "clickhouse", "duckdb", "odbc/postgresql", "postgres"), 0.01
 )
 """The part of the statements of which the database joins tables."""
 

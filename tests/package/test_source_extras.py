@@ -11,7 +11,14 @@ import boto3
 import httpx
 import pytest
 
-from tests.kit import duckdb_files, flight_sql_server, mariadb, odbc_drivers, sqlite_files
+from tests.kit import (
+    clickhouse_server,
+    duckdb_files,
+    flight_sql_server,
+    mariadb,
+    odbc_drivers,
+    sqlite_files,
+)
 from tests.kit.pdf_files import pdf
 from tests.kit.processes import child
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
@@ -51,6 +58,13 @@ def test_adbc(tmp_path: Path) -> None:
     driver = adbc_driver_sqlite._driver_path()  # The extra brings no driver.
     params = {"adbc_driver_path": driver, "adbc_uri": str(tmp_path / "items.db")}
     read(tmp_path, "adbc", "adbc:items", params)
+
+
+def test_clickhouse(tmp_path: Path) -> None:
+    with clickhouse_server.serving() as server:
+        server.run("CREATE TABLE items (id Int64, note String) ENGINE = Memory")
+        server.run("INSERT INTO items VALUES (1, 'one')")
+        read(tmp_path, "clickhouse", "clickhouse:items", server.request("items").params)
 
 
 def test_odbc(tmp_path: Path) -> None:

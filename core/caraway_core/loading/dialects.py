@@ -38,12 +38,14 @@ Operation = Literal[
     "sum int",
     "sum uint",
     "sum decimal",
+    "sum short decimal",
     "sum double",
     "avg decimal",
     "avg double",
 ]
 """Operations that may be exact; `filter` is that of one aggregate, `extreme` is min and max, and
-`outer join` a join that keeps all rows of one side."""
+`outer join` a join that keeps all rows of one side. A short decimal has at most 18 digits, so that
+no sum of them overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,10 @@ class Dialect:
     backslash: str = "\\"
     """What stands for a backslash in a literal and a name; empty: texts with one are not sent, as
     it may be an escape."""
-    nan: str = ""
-    """The literal of NaN; empty: a column has none."""
+    is_nan: str = ""
+    """The template of a test for NaN; empty: a column has none."""
+    years: tuple[int, int] = (1, 9999)
+    """The first and the last year of literals of dates and moments."""
     most_digits: int | None = None
     """The most digits of decimals that meet in one operation; None: any."""
     sends_decimals_as_text: bool = False

@@ -5,6 +5,7 @@ and stays with the engine. No dialect can list comparisons of floating-point num
 differ), divisions (other digits), functions of text and time, and casts that may fail or round.
 """
 
+import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -107,6 +108,9 @@ class SqlWriter:
 
     def literal(self, value: object) -> Term:
         """Return a Python value as an SQL literal."""
+        first, last = self._dialect.years
+        if isinstance(value, datetime.date) and not first <= value.year <= last:
+            raise NotPushableError("a date that the database has not")
         found = literal_of(value)
         sql = self._literal(found.template, self._escaped(found.content))
         return Term(sql, found.kind, digits=found.digits, scale=found.scale, is_literal=True)
@@ -258,7 +262,9 @@ class SqlWriter:
 
     def sum(self, argument: Term, only: str) -> Term:
         """Return sum. Those of doubles are of numbers that were integers or decimals."""
-        self._need(f"sum {argument.kind}")
+        is_short = argument.kind == "decimal" and argument.digits + argument.scale <= _SAFE_DIGITS
+        if not (is_short and "sum short decimal" in self._dialect.exact):
+            self._need(f"sum {argument.kind}")
         sql = f"sum({argument.sql}){only}"
         if argument.kind == "int":
             return self.of_type(self._cast("int64", sql), pa.int64())
@@ -382,8 +388,8 @@ class SqlWriter:
             raise NotPushableError("not_equal")
         wide = sign if sign == "=" else sign[0] + "="
         tests = [f"{left.sql} {wide} {right.sql}"]
-        if nan := self._dialect.nan:
-            tests += [f"{each.sql} = {nan}" for each in (left, right)]
+        if is_nan := self._dialect.is_nan:
+            tests += [is_nan.format(each.sql) for each in (left, right)]
         return Term(f"({' OR '.join(tests)})", "bool", is_exact=False)
 
 

@@ -35,7 +35,7 @@ DIALECT = Dialect(
         "high": "({} >> 32)",
         "text": "CAST({} AS VARCHAR)",
     },
-    nan="CAST('NaN' AS DOUBLE)",
+    is_nan="{} = CAST('NaN' AS DOUBLE)",
     most_digits=18,
 )  # fmt: skip
 """Decimals that meet have at most 18 digits: for more, DuckDB may have no common type."""

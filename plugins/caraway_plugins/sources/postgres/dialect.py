@@ -39,6 +39,6 @@ POSTGRES = Dialect(
         "texts": "({})::text[]",
     },
     collation=' COLLATE "C"',
-    nan="'NaN'::float8",
+    is_nan="{} = 'NaN'::float8",
     sends_decimals_as_text=True,
 )  # fmt: skip
