@@ -27,16 +27,26 @@ class Cluster:
 
     def send(self, topic: str, *values: Any, partition: int = 0) -> None:
         """Produce messages, bytes unchanged and other values as JSON, and wait for delivery."""
+        self.send_keyed(topic, *((None, value) for value in values), partition=partition)
+
+    def send_keyed(self, topic: str, *messages: tuple[Any, Any], partition: int = 0) -> None:
+        """Produce messages with their keys, as `send` does."""
         failures: list[Any] = []
 
         def told(error: Any, _message: Any) -> None:
             if error is not None:
                 failures.append(error)
 
-        for value in values:
-            written = value if value is None or isinstance(value, bytes) else json.dumps(value)
-            self._producer.produce(topic, value=written, partition=partition, on_delivery=told)
+        for key, value in messages:
+            self._producer.produce(
+                topic, key=_written(key), value=_written(value), partition=partition,
+                on_delivery=told,
+            )  # fmt: skip
         assert self._producer.flush(_ASK_S) == 0 and not failures, failures
+
+
+def _written(part: Any) -> bytes | str | None:
+    return part if part is None or isinstance(part, bytes) else json.dumps(part)
 
 
 @contextmanager

@@ -80,19 +80,59 @@ def _bare(body: bytes, schema: AvroSchema) -> AvroPart:
     return AvroPart(found, schema.meaning)
 
 
+class AvroMessages:
+    """Reads messages that are one record each, with the schema that they name."""
+
+    def __init__(self, registry: AvroSchemas | None, text: str | None) -> None:
+        """Take where schemas are; the text of one is that of messages without a name of theirs."""
+        self._registry = registry
+        self._text = text
+        self._kept: dict[int, AvroSchema] = {}
+
+    def read(self, message: bytes) -> tuple[Any, Meaning]:
+        """Return the record of a message, and the semantic types of its values.
+
+        Raises:
+            BadChangesError: it is none, or its schema is unknown.
+            RegistryAwayError: the schema registry does not respond.
+        """
+        stream = io.BytesIO(message)
+        if self._registry is not None:
+            schema = self._schema(schema_id(stream.read(_HEAD_BYTES), 1), self._registry)
+        else:
+            schema = _kept(self._text or "")
+        record = _record(stream, schema, 1)
+        if stream.tell() != len(message):
+            raise BadChangesError("event 1 is longer than a record of its Avro schema")
+        return record, schema.own
+
+    def _schema(self, id_: int, registry: AvroSchemas) -> AvroSchema:
+        if id_ not in self._kept:
+            self._kept[id_] = avro_schemas.of_document(registry.schema(id_))
+        return self._kept[id_]
+
+
+def schema_id(head: bytes, number: int) -> int:
+    """Return the id of the schema that a message begins with.
+
+    Raises:
+        BadChangesError: it begins with none.
+    """
+    if len(head) < _HEAD_BYTES or head[0] != _FRAMED:
+        raise BadChangesError(
+            f"event {number} is not in the wire format of the schema registry, which is a "
+            "zero byte, 4 bytes with the number of the schema, and the record"
+        )
+    return int.from_bytes(head[1:_HEAD_BYTES], "big")
+
+
 def _framed(body: bytes, registry: AvroSchemas) -> Iterator[AvroPart]:
     """Read records, each preceded by a zero byte and its schema id."""
     stream, number = io.BytesIO(body), 0
     kept: dict[int, AvroSchema] = {}
     while stream.tell() < len(body):
         number += 1
-        head = stream.read(_HEAD_BYTES)
-        if len(head) < _HEAD_BYTES or head[0] != _FRAMED:
-            raise BadChangesError(
-                f"event {number} is not in the wire format of the schema registry, which is a "
-                "zero byte, 4 bytes with the number of the schema, and the record"
-            )
-        id_ = int.from_bytes(head[1:], "big")
+        id_ = schema_id(stream.read(_HEAD_BYTES), number)
         if id_ not in kept:
             kept[id_] = avro_schemas.of_document(registry.schema(id_))
         yield AvroPart([_record(stream, kept[id_], number)], kept[id_].meaning)

@@ -23,10 +23,14 @@ _PARSED = b'"__fastavro_parsed__"'
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """A schema parsed by fastavro, and the semantic types of the columns in `after`."""
+    """A schema parsed by fastavro, and the semantic types of its values.
+
+    `meaning` has those of the columns in `after`, for events, and `own` those of the record itself.
+    """
 
     parsed: Any
     meaning: Meaning
+    own: Meaning
 
 
 def of_text(text: str) -> AvroSchema:
@@ -55,7 +59,8 @@ def of_document(document: Any) -> AvroSchema:
         parsed = fastavro.parse_schema(document)
         if not _Walk().of(parsed).least_bytes:
             raise BadChangesError("the Avro schema describes records that take no bytes")
-        return AvroSchema(parsed, of_avro(parsed).of("after"))
+        own = of_avro(parsed)
+        return AvroSchema(parsed, own.of("after"), own)
     except RecursionError as exc:
         raise BadChangesError("the Avro schema is nested too deeply") from exc
     except BadChangesError:

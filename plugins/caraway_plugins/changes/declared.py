@@ -23,5 +23,7 @@ DEBEZIUM = Connector(
     modes=("changes", "disabled"),
 )
 KAFKA = Connector(
-    "caraway_plugins.changes.kafka.table:KafkaTable", _KAFKA, modes=("changes", "disabled")
+    "caraway_plugins.changes.kafka.table:KafkaTable",
+    _SCHEMA_REGISTRY | _KAFKA | {"kafka_message_format", "kafka_key_format"},
+    modes=("changes", "disabled"),
 )

@@ -11,6 +11,8 @@ from caraway_core.changes import Changes, Op, log_schema
 from caraway_plugins.changes import columns, documents, learning
 from caraway_plugins.changes.columns import BadValueError, ImpreciseError
 from caraway_plugins.changes.envelopes import EnvelopeRun, Envelopes
+from caraway_plugins.changes.meanings import Meaning
+from caraway_plugins.changes.rows import Keys, event_of, no_keys
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget
 
 Form = Literal["json", "avro"]
@@ -49,9 +51,13 @@ def form(content_type: str | None) -> Form:
 
 
 def decode(
-    body: bytes, content_type: str | None, headers: Mapping[str, str], target: ChangeTarget
+    body: bytes,
+    content_type: str | None,
+    headers: Mapping[str, str],
+    target: ChangeTarget,
+    keys: Keys = no_keys,
 ) -> Changes:
-    """Decode the events of a body; header names are in lower case.
+    """Decode the events of a body; header names are in lower case. Rows may have `keys`.
 
     Raises:
         BadChangesError: an event cannot be read or does not fit; the message names it.
@@ -61,33 +67,43 @@ def decode(
         if form(content_type) == "avro":
             return _avro(body, headers.get(SCHEMA_HEADER), target)
         try:
-            return _json(body, target)
+            return _json(body, target, keys)
         except ImpreciseError:
-            return _json(body, target, is_exact=True)
+            return _json(body, target, keys, is_exact=True)
     except RecursionError as exc:
         raise BadChangesError("the events are nested too deeply") from exc
 
 
-def _json(body: bytes, target: ChangeTarget, is_exact: bool = False) -> Changes:
+def decode_rows(rows: Sequence[tuple[Any, Meaning]], target: ChangeTarget, keys: Keys) -> Changes:
+    """Decode rows, each with the semantic types of its values; None stands for a deleted one.
+
+    Raises:
+        BadChangesError: a row does not fit; the message names it.
+        RegistryAwayError: the schema registry does not respond.
+    """
+    events = [event_of(row, number, target, keys) for number, (row, _) in enumerate(rows)]
+    target = learning.target_of(events, target, documents.reader(True), has_decimals=True)
+    if (count := _without_columns(events, target)) is not None:
+        return count
+    envelopes = Envelopes(target, is_exact=True)
+    for event, (_, meaning) in zip(events, rows, strict=True):
+        envelopes.continue_with(meaning)
+        envelopes.read([event])
+    return _made(envelopes, target)
+
+
+def _json(body: bytes, target: ChangeTarget, keys: Keys, is_exact: bool = False) -> Changes:
     if learning.is_due(target) and not is_exact and documents.may_round(body):
         raise ImpreciseError
     events = documents.events(body, is_exact)
     if target.are_rows:
-        events = [{"op": "c", "after": _row(event, target)} for event in events]
+        events = [event_of(row, number, target, keys) for number, row in enumerate(events)]
     target = learning.target_of(events, target, documents.reader(is_exact))
     if (count := _without_columns(events, target)) is not None:
         return count
     envelopes = Envelopes(target, is_exact)
     envelopes.read(events)
     return _made(envelopes, target, partial(documents.may_round, body))
-
-
-def _row(event: Any, target: ChangeTarget) -> Any:
-    """Return a row with the declared columns; other fields are left out."""
-    if target.is_learned or not isinstance(event, dict):
-        return event
-    names = target.schema.names
-    return {name: event[name] for name in names if name in event}
 
 
 def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:

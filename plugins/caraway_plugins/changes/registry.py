@@ -1,18 +1,22 @@
-"""A client of the Confluent schema registry that caches Avro schemas by id."""
+"""A client of the Confluent schema registry that caches schemas by id."""
 
+import base64
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
 
 import httpx
 import orjson
 
-from caraway_plugins.changes.target import BadChangesError, RegistryAwayError
+from caraway_plugins.changes.target import BadChangesError, ProtobufFile, RegistryAwayError
 
 _MOST_KEPT = 1000
 _LARGEST_BYTES = 4 * 1024 * 1024
+_MOST_FILES = 100
+_DEEPEST = 16
+_KINDS = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 _CONNECT_S = 3.0
 _ANSWER_S = 10.0
 
@@ -35,7 +39,7 @@ class Registry:
         self._url = url.rstrip("/")
         self._auth = httpx.BasicAuth(username, password) if username else None
         self._verify = verify
-        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._kept: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
@@ -53,18 +57,56 @@ class Registry:
             BadChangesError: there is no such schema, or it is not an Avro schema.
             RegistryAwayError: the registry does not respond, or denies access.
         """
+        path = f"/schemas/ids/{number}"
+        return self._once(path, lambda: _read(self._ask(path, f"schema {number}"), number))
+
+    def files(self, number: int) -> Sequence[ProtobufFile]:
+        """Return the files of a Protobuf schema, each after those that it imports.
+
+        Raises:
+            BadChangesError: there is no such schema, or it is not a Protobuf schema.
+            RegistryAwayError: the registry does not respond, or denies access.
+        """
+        path = f"/schemas/ids/{number}?format=serialized"
+        found: Sequence[ProtobufFile] = self._once(path, lambda: self._files(path, number))
+        return found
+
+    def _files(self, path: str, number: int) -> Sequence[ProtobufFile]:
+        files: dict[str, ProtobufFile] = {}
+
+        def take(name: str, at: str, depth: int) -> None:
+            if depth > _DEEPEST or len(files) >= _MOST_FILES:
+                raise BadChangesError(f"schema {number} of the registry imports too many files")
+            document = _document(self._ask(at, f"schema {number}"), "PROTOBUF", number)
+            for each in _references(document, number):
+                if each.name not in files:
+                    where = f"{quote(each.subject, safe='')}/versions/{each.version}"
+                    take(each.name, f"/subjects/{where}?format=serialized", depth + 1)
+            try:
+                content = base64.b64decode(document["schema"], validate=True)
+            except ValueError as exc:
+                raise BadChangesError(
+                    f"the registry does not serialize schema {number}; it has to know "
+                    "format=serialized"
+                ) from exc
+            files[name] = ProtobufFile(name, content)
+
+        take(f"caraway/schema_{number}.proto", path, 0)
+        return tuple(files.values())
+
+    def _once(self, key: str, find: Callable[[], Any]) -> Any:
+        """Return what was found before, or find it."""
         # The lock also covers the request, so that concurrent callers fetch a schema only once.
         with self._lock:
-            if number in self._kept:
-                self._kept.move_to_end(number)
-                return self._kept[number]
-            found = _read(self._ask(f"/schemas/ids/{number}", number), number)
-            self._kept[number] = found
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            found = self._kept[key] = find()
             if len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
             return found
 
-    def _ask(self, path: str, number: int) -> bytes:
+    def _ask(self, path: str, what: str) -> bytes:
         if self._client is None:
             self._client = httpx.Client(
                 auth=self._auth,
@@ -76,7 +118,7 @@ class Registry:
         try:
             with self._client.stream("GET", self._url + path, headers=accept) as answer:
                 if answer.status_code == 404:
-                    raise BadChangesError(f"the schema registry has no schema {number}")
+                    raise BadChangesError(f"the schema registry has no {what}")
                 if answer.status_code != 200:
                     raise RegistryAwayError(_refused(answer.status_code))
                 return _bounded(answer)
@@ -119,19 +161,42 @@ def _bounded(answer: httpx.Response) -> bytes:
     return bytes(body)
 
 
-def _read(body: bytes, number: int) -> Any:
+class _Reference(NamedTuple):
+    name: str
+    subject: str
+    version: int
+
+
+def _references(document: Any, number: int) -> list[_Reference]:
+    try:
+        return [
+            _Reference(str(each["name"]), str(each["subject"]), int(each["version"]))
+            for each in document.get("references") or ()
+        ]
+    except (ValueError, KeyError, TypeError) as exc:
+        raise BadChangesError(f"the references of schema {number} cannot be read") from exc
+
+
+def _document(body: bytes, wanted: str, number: int) -> Any:
     try:
         document = orjson.loads(body)
         kind, text = document.get("schemaType") or "AVRO", document["schema"]
     except (ValueError, AttributeError, KeyError, TypeError) as exc:
         raise RegistryAwayError("the response is not from a schema registry") from exc
-    if kind != "AVRO":
-        raise BadChangesError(f"schema {number} of the registry is {kind:.20}, not Avro")
+    if kind != wanted or not isinstance(text, str):
+        raise BadChangesError(
+            f"schema {number} of the registry is {kind!s:.20}, not {_KINDS[wanted]}"
+        )
+    return document
+
+
+def _read(body: bytes, number: int) -> Any:
+    document = _document(body, "AVRO", number)
     if document.get("references"):
         raise BadChangesError(
             f"schema {number} of the registry has references; register it as one schema"
         )
     try:
-        return orjson.loads(text)
+        return orjson.loads(document["schema"])
     except ValueError as exc:
         raise BadChangesError(f"schema {number} of the registry is not JSON") from exc

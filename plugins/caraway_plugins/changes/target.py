@@ -1,5 +1,6 @@
 """The dataset that change events are for, and the errors of rejected events."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,6 +32,27 @@ class AvroSchemas(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ProtobufFile:
+    """A file of Protobuf definitions, as others import it, and its serialized descriptor."""
+
+    name: str
+    content: bytes
+
+
+class RegisteredSchemas(AvroSchemas, Protocol):
+    """Schemas of all kinds by their id in the Confluent wire format."""
+
+    def files(self, number: int) -> Sequence[ProtobufFile]:
+        """Return the files of a Protobuf schema, each after those that it imports.
+
+        Raises:
+            BadChangesError: the registry has no such schema.
+            RegistryAwayError: the registry does not respond.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeTarget:
     """The dataset's properties that are needed to decode change events.
 
@@ -45,7 +67,7 @@ class ChangeTarget:
     primary_key: tuple[str, ...] = ()
     twice: Twice = "last"
     avro_schema: str | None = None
-    registry: AvroSchemas | None = None
+    registry: RegisteredSchemas | None = None
     is_learned: bool = False
     are_rows: bool = False
 

@@ -11,6 +11,7 @@ from tests.kit.deadlines import eventually
 from tests.kit.kafka import brokers
 from tests.kit.postgres import Server, serving
 from tests.kit.runtime import Running, running
+from tests.kit.schema_registry import avro, registry
 
 KAFKA = """
     datasets:
@@ -20,6 +21,21 @@ KAFKA = """
         params: {kafka_bootstrap_servers: "${secrets:SERVERS}"}
         acceleration: {primary_key: id}
 """
+
+ROWS = """
+    datasets:
+      - from: kafka:orders
+        name: orders
+        columns: [{name: id, type: bigint}, {name: note, type: text}]
+        params:
+          kafka_bootstrap_servers: "${secrets:SERVERS}"
+          kafka_message_format: avro
+          schema_registry_url: "${secrets:REGISTRY}"
+        acceleration: {primary_key: id}
+"""
+_ID = {"name": "id", "type": "long"}
+KEY = {"type": "record", "name": "Key", "fields": [_ID]}
+ROW = {"type": "record", "name": "Row", "fields": [_ID, {"name": "note", "type": "string"}]}
 
 
 def postgres(server: Server, more: str = "refresh_mode: changes, primary_key: id") -> str:
@@ -157,3 +173,23 @@ async def test_a_topic_is_followed_over_a_restart(tmp_path: Path) -> None:
             cluster.send("orders", b'{"op": "c", "after": {"id": "x"}}')
             await says(runtime, "partition 0, offset 6")
             await holds(runtime, (2, "dos"), (3, "three"))
+
+
+async def test_rows_in_avro_are_followed_once_the_registry_answers(tmp_path: Path) -> None:
+    def row(id_: int, note: str) -> tuple[bytes, bytes]:
+        return avro(2, KEY, {"id": id_}), avro(1, ROW, {"id": id_, "note": note})
+
+    with brokers() as cluster, registry() as schemas:
+        schemas.is_away(1)
+        schemas.avro(2, KEY)
+        cluster.send_keyed("orders", row(1, "one"), row(2, "two"))
+        environ = {"SERVERS": cluster.servers, "REGISTRY": schemas.url}
+        async with running(tmp_path, ROWS, environ) as runtime:
+            await says(runtime, "the schema registry returned 503")
+            schemas.avro(1, ROW)
+            await holds(runtime, (1, "one"), (2, "two"))
+            cluster.send_keyed("orders", (row(2, "")[0], None), row(3, "three"))
+            await holds(runtime, (1, "one"), (3, "three"))
+        cluster.send_keyed("orders", (row(1, "")[0], None))
+        async with running(tmp_path, ROWS, environ) as runtime:
+            await holds(runtime, (3, "three"))

@@ -50,6 +50,7 @@ class Event:
     offset: int
     value: bytes | None
     made_at: datetime | None = None
+    key: bytes | None = None
 
 
 class Topic:
@@ -190,4 +191,4 @@ def _event(message: Any) -> Event:
     kind, made_ms = message.timestamp()
     is_known = kind != TIMESTAMP_NOT_AVAILABLE
     made_at = datetime.fromtimestamp(made_ms / 1_000, UTC) if is_known else None
-    return Event(message.partition(), message.offset(), message.value(), made_at)
+    return Event(message.partition(), message.offset(), message.value(), made_at, message.key())

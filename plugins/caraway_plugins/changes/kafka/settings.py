@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, cast
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest
-from caraway_plugins.changes.decoding import Form
 from caraway_plugins.sources import params
 
+MessageForm = Literal["json", "avro", "protobuf"]
+KeyForm = Literal["text", "json", "avro", "protobuf"]
+_FORMS = ("json", "avro", "protobuf")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -18,14 +20,15 @@ class KafkaSettings:
     """The settings of one dataset; `client` may hold a password, so it is never printed.
 
     The dataset stores its own offsets. They are also committed to the consumer group if
-    `tells_group`. Where `are_rows`, each message is a row, and not an event.
+    `tells_group`. Where `are_rows`, each message is a row, and not an event, with a key.
     """
 
     topic: str
-    form: Form
+    form: MessageForm
     tells_group: bool
     are_rows: bool
     client: Mapping[str, Any] = field(repr=False)
+    key_form: KeyForm = "json"
 
 
 def settings_of(request: ChangeRequest) -> KafkaSettings:
@@ -38,7 +41,14 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
     if not request.path:
         raise DatasetError("invalid", f"the topic is missing; write '{request.connector}:<topic>'")
     _choice(known, "debezium_transport", "kafka", ("kafka",))
-    form = _choice(known, "debezium_message_format", "json", ("json", "avro"))
+    are_rows = request.connector == "kafka"
+    if are_rows:
+        form = _choice(known, "kafka_message_format", "json", _FORMS)
+    else:
+        form = _choice(known, "debezium_message_format", "json", ("json", "avro"))
+    has_registry = known.text("schema_registry_url") is not None
+    usual = form if has_registry else "json"
+    key_form = _choice(known, "kafka_key_format", usual, ("text", *_FORMS))
     servers = known.text("kafka_bootstrap_servers")
     if servers is None:
         raise DatasetError(
@@ -47,6 +57,12 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
     if form == "avro" and not known.text("schema_registry_url", "avro_schema"):
         raise DatasetError(
             "invalid", "Avro needs its schema; set params.schema_registry_url or params.avro_schema"
+        )
+    if not has_registry and (form == "protobuf" or key_form in ("avro", "protobuf")):
+        raise DatasetError(
+            "invalid",
+            "Protobuf and keys in Avro need the registry of their schemas; set "
+            "params.schema_registry_url",
         )
     group = known.text("kafka_consumer_group_id")
     client = {
@@ -61,9 +77,9 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
         "isolation.level": "read_committed",
         **_security(known),
     }
-    # `_choice` returned one of the two values.
-    are_rows = request.connector == "kafka"
-    return KafkaSettings(request.path, form, group is not None, are_rows, client)  # type: ignore[arg-type]
+    # `_choice` returned one of the values.
+    forms = cast(MessageForm, form), cast(KeyForm, key_form)
+    return KafkaSettings(request.path, forms[0], group is not None, are_rows, client, forms[1])
 
 
 def _security(known: params.Params) -> dict[str, Any]:

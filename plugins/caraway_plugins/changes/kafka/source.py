@@ -1,4 +1,4 @@
-"""A Kafka topic of Debezium events as a change source."""
+"""A Kafka topic of rows, or of Debezium events, as a change source."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
 from caraway_plugins.changes import decoding, registry
 from caraway_plugins.changes.kafka.consuming import Event, Topic
+from caraway_plugins.changes.kafka.messages import RowMessages
 from caraway_plugins.changes.kafka.settings import settings_of
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget, RegistryAwayError
 
@@ -34,6 +35,7 @@ class KafkaChanges:
 
     def __init__(self, request: ChangeRequest, limits: KafkaLimits | None = None) -> None:
         self._settings = settings_of(request)
+        self._messages = RowMessages(self._settings)
         self._limits = limits or KafkaLimits()
         try:
             self._registry = registry.of_params(request.params)
@@ -141,12 +143,12 @@ class KafkaChanges:
 
     def _decoded(self, events: Sequence[Event]) -> Changes:
         form = self._settings.form
+        if self._settings.are_rows:
+            return self._noted(self._messages.decode(events, self._target))
         # A tombstone follows a delete, and only serves the compaction of the topic.
         values = [event.value for event in events if event.value is not None]
         if not values:
             return self._nothing()
-        if self._settings.are_rows:
-            return self._kept(b"\n".join(map(_line, values)), "application/x-ndjson")
         if form == "avro":
             return self._kept(b"".join(values), "application/avro")
         if any(b"\n" in value for value in values):
@@ -157,23 +159,13 @@ class KafkaChanges:
 
     def _kept(self, body: bytes, content_type: str) -> Changes:
         """Decode a body; the first rows give the columns of a dataset that declares none."""
-        changes = decoding.decode(body, content_type, {}, self._target)
+        return self._noted(decoding.decode(body, content_type, {}, self._target))
+
+    def _noted(self, changes: Changes) -> Changes:
+        """Keep the columns of the first rows."""
         if not self._target.schema.names:
             self._target = replace(self._target, schema=without_log(changes.rows.schema))
         return changes
-
-
-def _line(value: bytes) -> bytes:
-    """Return a message that is one row as one line.
-
-    Raises:
-        BadChangesError: it is not an object.
-    """
-    line = value.strip()
-    if not line.startswith(b"{"):
-        raise BadChangesError("the message is not a JSON object; each message is one row")
-    # In JSON, the ends of lines are only between values.
-    return line.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 @dataclass(frozen=True, slots=True)
