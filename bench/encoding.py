@@ -37,7 +37,7 @@ def _time(encode: Callable[[list[pa.RecordBatch]], int], batches: list[pa.Record
 
 def _ours(batches: list[pa.RecordBatch]) -> int:
     encoder = formats.make("json")
-    size = len(encoder.begin(batches[0].schema))
+    size = len(encoder.encode_start(batches[0].schema))
     size += sum(len(encoder.encode(batch)) for batch in batches)
     return size + len(encoder.end(0))
 

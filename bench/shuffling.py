@@ -103,7 +103,7 @@ async def _make(
     sql = f"SELECT {key}, {', '.join(_SCHEMA.names[1:])} FROM {_input('seed')}, {_input('turns')}"
     plan = _plan(sql, seed=_SCHEMA, turns=_FACTORS)
     inputs = [_put(executor_id, "seed", rows), _put(executor_id, "turns", turns)]
-    outcome = await fleet.run(executor_id, _task(plan, _SCHEMA), inputs)
+    outcome = await fleet.run_task(executor_id, _task(plan, _SCHEMA), inputs)
     return outcome.parts[0]
 
 
@@ -115,7 +115,7 @@ async def _part(
     task = _task(plan, _SCHEMA, Split((0,), count))
     return await asyncio.gather(
         *(
-            fleet.run(part.executor_id, task, [Input(INPUT_PREFIX + "made", _SCHEMA, (part,))])
+            fleet.run_task(part.executor_id, task, [Input(INPUT_PREFIX + "made", _SCHEMA, (part,))])
             for part in made
         )
     )
@@ -128,7 +128,7 @@ async def _count(
     counts = pa.schema([("rows", pa.int64()), ("most", pa.int64())])
     await asyncio.gather(
         *(
-            fleet.run(
+            fleet.run_task(
                 executors[number % len(executors)],
                 _task(plan, counts),
                 [Input(INPUT_PREFIX + "parted", _SCHEMA, parts)],

@@ -111,7 +111,7 @@ class Accelerated:
                 vectors=ChangedVectors(embedded, models.vectors) if embedded and models else None,
             )
 
-    def begin(self, predecessor: "Accelerated | None" = None) -> None:
+    def start_tasks(self, predecessor: "Accelerated | None" = None) -> None:
         """Start the tasks, once the cancelled predecessor has ended its own."""
         self._predecessor = predecessor
         self._spawn(self._keep, "refresh a dataset")
@@ -198,7 +198,7 @@ class Accelerated:
     def _check_models(self) -> None:
         version, mode = self.current.shown, self.plan.settings.refresh_mode
         wanted = [
-            GeneratedVectors.of(each, self._marks[each.embedder])
+            GeneratedVectors.from_column(each, self._marks[each.embedder])
             for each in self.plan.search.embedded
             if each.embedder in self._marks
         ]
@@ -207,7 +207,10 @@ class Accelerated:
             made = [each for each in self.plan.search.embedded if each.vector_column not in has]
             if made and all(each.embedder in self._marks for each in made):
                 self.compactor.vectors_by(
-                    [GeneratedVectors.of(each, self._marks[each.embedder]) for each in made]
+                    [
+                        GeneratedVectors.from_column(each, self._marks[each.embedder])
+                        for each in made
+                    ]
                 )
         if version is None or mode not in ("full", "append"):
             return
@@ -234,7 +237,7 @@ class Accelerated:
         is_under_way = self._repair is not None and not self._repair.done()
         if not is_under_way and not self.refresher.state.damaged:
             self._repair = self._tasks.spawn(
-                self._repairing.run(),
+                self._repairing.restore_rows(),
                 "repair stored rows",
                 partial(self._failed, "repair its stored rows"),
                 dataset=self.plan.name,
@@ -242,7 +245,7 @@ class Accelerated:
 
     async def _keep(self) -> None:
         if self.snapshotting is not None:
-            await self.snapshotting.begin()
+            await self.snapshotting.start_from_snapshot()
         self._has_begun.set()
         await self.refresher.run()
 
@@ -261,7 +264,7 @@ class Accelerated:
                 source = None if self.following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:
                     self._adopt(await source.primary_key())
-                await feed.begin()
+                await feed.ensure_version()
                 if self.columns is not None:
                     self.columns.begun()
                 break

@@ -83,7 +83,7 @@ class RefreshRequests:
         await self._versions.wishes(name).set_sql(sql, _manifest_sql(kept))
         _configure(kept, wanted)
 
-    async def begin(self, tasks: Tasks) -> None:
+    async def follow_requests(self, tasks: Tasks) -> None:
         """Follow the requests to other schedulers, if there may be any."""
         if self._is_shared:
             tasks.keep(self._follow_asks, "follow asked refreshes")

@@ -47,7 +47,7 @@ class NewestVersions:
         if known is None or known[0] is not views or known[1] is not functions:
             texts = {**_texts(views), **functions}
             known = self._mentions = views, functions, Mentions(self._kept, texts)
-        return known[2].of(sql)
+        return known[2].tables_of(sql)
 
     def changed(self) -> None:
         """Note that the accelerated datasets have changed."""
@@ -63,7 +63,7 @@ class NewestVersions:
             plain = catalog.writable & catalog.datasets.keys() - self._kept.keys()
             texts = {**_texts(catalog.views), **functions}
             known = self._written = catalog.version, functions, Mentions(plain, texts)
-        return not known[2].of(sql)
+        return not known[2].tables_of(sql)
 
     async def caught_up(self, sql: str) -> None:
         """Wait until a statement would read everything that any scheduler has acknowledged.

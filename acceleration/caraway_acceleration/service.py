@@ -121,7 +121,7 @@ class Accelerations:
         self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
-    def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
+    def accelerate_dataset(self, state: DatasetState, acceleration: Acceleration) -> None:
         """Start the acceleration of a dataset, replacing an earlier one with the same name."""
         self.end(state.name)
         # Even if it cannot be accelerated, its rows must not be collected until that is fixed.
@@ -162,7 +162,7 @@ class Accelerations:
         )
         self._kept[state.name] = kept
         self._changed()
-        kept.begin(self._ending.pop(state.name, None))
+        kept.start_tasks(self._ending.pop(state.name, None))
 
     def end(self, name: TableName) -> None:
         """Stop the acceleration of a dataset."""
@@ -198,7 +198,7 @@ class Accelerations:
         owned.keep(partial(self._orphans.run, lambda: self._named), "mark datasets as kept")
         read = partial(self._versions.reads.run, self._dispatch.under_way)
         owned.keep(read, "write down what statements read")
-        await self._asking.begin(owned)
+        await self._asking.follow_requests(owned)
         try:
             await self._follow()
         finally:
@@ -338,7 +338,7 @@ class Accelerations:
         kept = self._changing(name)
         assert kept.feed is not None
         if kept.columns is not None:
-            await kept.columns.take(changes.rows.schema, deadline_s)
+            await kept.columns.take_columns(changes.rows.schema, deadline_s)
         return await kept.feed.apply(changes, request_id, deadline_s, source, upon)
 
     async def position(self, name: TableName) -> str | None:

@@ -95,7 +95,7 @@ class AsyncClient(AsyncRoutes):
         timeout_s: float | None = None,
     ) -> AsyncReader:
         """Run a statement and read its rows batch by batch, in constant memory."""
-        opened = await self._calls.run(
+        opened = await self._calls.run_call(
             lambda: self._client.reader(statement, parameters, timeout_s=timeout_s),
             unwanted=RecordReader.close,
         )
@@ -108,7 +108,9 @@ class AsyncClient(AsyncRoutes):
         headers: Mapping[str, str] | None = None,
     ) -> Row:
         """Run a statement and return `{row_count, schema, data, execution_time_ms}`."""
-        return await self._calls.run(lambda: self._client.sql_json(statement, parameters, headers))
+        return await self._calls.run_call(
+            lambda: self._client.sql_json(statement, parameters, headers)
+        )
 
     async def query(
         self,
@@ -120,7 +122,7 @@ class AsyncClient(AsyncRoutes):
         idempotency_key: str = "",
     ) -> AsyncQueryHandle:
         """Submit an asynchronous query. It keeps running if the client disconnects."""
-        handle = await self._calls.run(
+        handle = await self._calls.run_call(
             lambda: self._client.query(
                 sql,
                 parameters,
@@ -137,7 +139,7 @@ class AsyncClient(AsyncRoutes):
 
     async def list_queries(self, status: str = "", limit: int = 100) -> list[Row]:
         """List the caller's asynchronous queries, newest first."""
-        return await self._calls.run(lambda: self._client.list_queries(status, limit))
+        return await self._calls.run_call(lambda: self._client.list_queries(status, limit))
 
     async def nsql(
         self,
@@ -148,7 +150,7 @@ class AsyncClient(AsyncRoutes):
         sample_data_enabled: bool | None = None,
     ) -> Row:
         """Have a model write a statement for a question, and run it."""
-        return await self._calls.run(
+        return await self._calls.run_call(
             lambda: self._client.nsql(
                 query, datasets=datasets, model=model, sample_data_enabled=sample_data_enabled
             )
@@ -163,7 +165,7 @@ class AsyncClient(AsyncRoutes):
         sample_data_enabled: bool | None = None,
     ) -> str:
         """Have a model write a statement for a question, and return it without running it."""
-        return await self._calls.run(
+        return await self._calls.run_call(
             lambda: self._client.nsql_generate_sql(
                 query, datasets=datasets, model=model, sample_data_enabled=sample_data_enabled
             )
@@ -180,7 +182,7 @@ class AsyncClient(AsyncRoutes):
         keywords: Iterable[str] | None = None,
     ) -> Row:
         """Search datasets by meaning and by words."""
-        return await self._calls.run(
+        return await self._calls.run_call(
             lambda: self._client.search(
                 text,
                 datasets=datasets,

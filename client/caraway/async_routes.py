@@ -17,23 +17,23 @@ class AsyncRoutes:
 
     async def datasets(self, *, status: bool = False) -> list[Row]:
         """List the datasets; `status` adds the status and error message of each."""
-        return await self._calls.run(lambda: self._client.datasets(status=status))
+        return await self._calls.run_call(lambda: self._client.datasets(status=status))
 
     async def catalogs(self) -> list[Row]:
         """List the catalogs."""
-        return await self._calls.run(self._client.catalogs)
+        return await self._calls.run_call(self._client.catalogs)
 
     async def models(self) -> Sequence[str]:
         """Return the names of the models of the runtime."""
-        return await self._calls.run(self._client.models)
+        return await self._calls.run_call(self._client.models)
 
     async def status(self) -> list[Row]:
         """List the runtime's servers with their name, endpoint and status."""
-        return await self._calls.run(self._client.status)
+        return await self._calls.run_call(self._client.status)
 
     async def readiness(self, *, verbose: bool = False) -> tuple[bool, str]:
         """Return whether the runtime is ready, and the text of its response."""
-        return await self._calls.run(lambda: self._client.readiness(verbose=verbose))
+        return await self._calls.run_call(lambda: self._client.readiness(verbose=verbose))
 
     async def refresh_acceleration(
         self,
@@ -44,7 +44,7 @@ class AsyncRoutes:
         refresh_jitter_max: str | float | None = None,
     ) -> str:
         """Request a refresh of an accelerated dataset and return the server's message."""
-        return await self._calls.run(
+        return await self._calls.run_call(
             lambda: self._client.refresh_acceleration(
                 dataset,
                 refresh_mode=refresh_mode,
@@ -55,30 +55,30 @@ class AsyncRoutes:
 
     async def acceleration(self, name: str) -> Row:
         """Return the current version of an accelerated dataset and the state of its refresh."""
-        return await self._calls.run(lambda: self._client.acceleration(name))
+        return await self._calls.run_call(lambda: self._client.acceleration(name))
 
     async def set_refresh_sql(self, name: str, sql: str | None) -> None:
         """Set the refresh SQL from the next refresh until the server restarts."""
-        await self._calls.run(lambda: self._client.set_refresh_sql(name, sql))
+        await self._calls.run_call(lambda: self._client.set_refresh_sql(name, sql))
 
     async def snapshots(self, dataset: str, *, limit: int = 10) -> list[Row]:
         """List the last snapshots of an accelerated dataset, the oldest first."""
-        return await self._calls.run(lambda: self._client.snapshots(dataset, limit=limit))
+        return await self._calls.run_call(lambda: self._client.snapshots(dataset, limit=limit))
 
     async def snapshot(self, dataset: str, snapshot_id: int) -> Row:
         """Return one snapshot of an accelerated dataset."""
-        return await self._calls.run(lambda: self._client.snapshot(dataset, snapshot_id))
+        return await self._calls.run_call(lambda: self._client.snapshot(dataset, snapshot_id))
 
     async def use_snapshot(self, dataset: str, snapshot_id: int) -> str:
         """Replace the rows of a dataset by those of a snapshot; return the server's message.
 
         Requires a key with write access.
         """
-        return await self._calls.run(lambda: self._client.use_snapshot(dataset, snapshot_id))
+        return await self._calls.run_call(lambda: self._client.use_snapshot(dataset, snapshot_id))
 
     async def generate_package(self, source: str, *, git_token: str | None = None) -> bytes:
         """Have the runtime make a package, and return it as a zip file."""
-        return await self._calls.run(
+        return await self._calls.run_call(
             lambda: self._client.generate_package(source, git_token=git_token)
         )
 
@@ -87,20 +87,20 @@ class AsyncRoutes:
 
         `events` is read in a thread.
         """
-        return await self._calls.run(lambda: self._client.ingest(name, events))
+        return await self._calls.run_call(lambda: self._client.ingest(name, events))
 
     async def active_queries(self) -> list[Row]:
         """List the statements running now. Requires a key with write access."""
-        return await self._calls.run(self._client.active_queries)
+        return await self._calls.run_call(self._client.active_queries)
 
     async def cancel_active_query(self, query_id: str) -> None:
         """Cancel a running statement. Requires a key with write access."""
-        await self._calls.run(lambda: self._client.cancel_active_query(query_id))
+        await self._calls.run_call(lambda: self._client.cancel_active_query(query_id))
 
     async def is_service_healthy(self) -> bool:
         """Return True if the process responds."""
-        return await self._calls.run(self._client.is_service_healthy)
+        return await self._calls.run_call(self._client.is_service_healthy)
 
     async def is_service_ready(self) -> bool:
         """Return True if every component is ready; False if the runtime cannot be reached."""
-        return await self._calls.run(self._client.is_service_ready)
+        return await self._calls.run_call(self._client.is_service_ready)

@@ -12,7 +12,7 @@ class ArrowValue:
     ipc: bytes
 
     @classmethod
-    def of(cls, values: pa.Array) -> "ArrowValue":
+    def from_array(cls, values: pa.Array) -> "ArrowValue":
         """Take the one value of an array."""
         batch = pa.RecordBatch.from_arrays([values], names=["value"])
         sink = pa.BufferOutputStream()

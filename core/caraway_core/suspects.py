@@ -181,7 +181,7 @@ class SuspectTurns:
         self._longest_s = longest_s
         self._turn = asyncio.Lock()
 
-    async def take(self, key: str) -> Callable[[], None]:
+    async def await_turn(self, key: str) -> Callable[[], None]:
         """Wait for a turn if the statement is a suspect; return the function that ends the turn.
 
         Raises:

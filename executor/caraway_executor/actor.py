@@ -88,7 +88,7 @@ class ExecutorActor:
         ceilings.be_first_to_go()
         processes.prepare()
         clock = time.monotonic
-        last_end = Ending(files.with_name(ENDING)).begin()
+        last_end = Ending(files.with_name(ENDING)).begin_process()
         identity = replace(identity, last_end=last_end)
         host_files = HostFiles(files, clock)
         models = files.with_name(MODELS)
@@ -169,8 +169,8 @@ class ExecutorActor:
         await self._do(self._worker.withdraw(offer_id, reason))
 
     async def take(self, call: str, offer_id: str) -> SentPage:
-        """See `Worker.take`."""
-        return wire.pack(await self._do(self._worker.take(offer_id, call)))
+        """See `Worker.read_offer`."""
+        return wire.pack(await self._do(self._worker.read_offer(offer_id, call)))
 
     async def run(self, arguments: bytes, *tables: pa.Table) -> tuple[TaskReport | pa.Table, ...]:
         """Run a task. The report is followed by its tables, each as a separate Ray object."""
@@ -242,7 +242,7 @@ class ExecutorActor:
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
     ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         with self._counted(inputs, tables):
-            report, made = await self._worker.run(task, _joined(inputs, tables), call)
+            report, made = await self._worker.run_task(task, _joined(inputs, tables), call)
         for rows, size_bytes in report.sizes:
             self._tallies.wrote(rows, size_bytes)
         return report, made

@@ -96,7 +96,7 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
     )
     parts = None
     if options.flight is not None:
-        parts = PartServing.of(options.flight, identity.address, join.token_file)
+        parts = PartServing.from_options(options.flight, identity.address, join.token_file)
     engine = EngineSettings(count, memory_bytes, data.spill, chunks_directory=data.chunks)
     return _Plan(node, identity, engine, data.cache / "of-schedulers", parts)
 

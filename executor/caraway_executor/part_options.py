@@ -24,7 +24,7 @@ class PartServing:
     token_file: Path
 
     @classmethod
-    def of(cls, wanted: ExecutorFlight, host: str, token_file: Path) -> "PartServing":
+    def from_options(cls, wanted: ExecutorFlight, host: str, token_file: Path) -> "PartServing":
         """Complete the options; `host` is the address of this executor for other hosts.
 
         Raises:

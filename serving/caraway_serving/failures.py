@@ -32,7 +32,7 @@ class ErrorShapes:
     others: Mapping[str, errors.Answer] = field(default_factory=dict)
     families: Mapping[str, errors.Answer] = field(default_factory=dict)
 
-    def of(self, path: str) -> errors.Answer:
+    def answer_of(self, path: str) -> errors.Answer:
         """Return the function that formats errors of a route."""
         if path.startswith(self.as_error):
             return errors.as_error
@@ -45,7 +45,7 @@ class ErrorShapes:
 
     def answer(self, path: str, exc: RefusedRequestError) -> Response:
         """Return the response for a rejected request, in the format of its route."""
-        return self.of(path)(exc)
+        return self.answer_of(path)(exc)
 
 
 def install(

@@ -90,7 +90,7 @@ class TokenBucket:
                 self._at = self._clock()
             self.rate = rate
 
-    def take(self) -> float:
+    def take_token(self) -> float:
         """Take a token and return 0.0, or return the seconds until one is available."""
         with self._lock:
             rate = self.rate

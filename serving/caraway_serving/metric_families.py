@@ -63,7 +63,7 @@ class Families:
     def name(self, name: str) -> str:
         return f"{self._prefix}{name}"
 
-    def of(self, table: Table[T], state: T) -> Iterable[Metric]:
+    def families_of(self, table: Table[T], state: T) -> Iterable[Metric]:
         """Yield the families of a table, read from a state."""
         for row in table:
             yield self._filled(row, row.read(state))

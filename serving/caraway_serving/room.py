@@ -20,7 +20,7 @@ class BodyMemory:
         self._wait_s = wait_s
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    async def take(self, size: int) -> None:
+    async def take_bytes(self, size: int) -> None:
         """Take bytes from the budget, and wait if there are too few; call `give` afterwards.
 
         Raises:
@@ -90,21 +90,21 @@ class Lease:
         """Take bytes until the lease covers a body of this size.
 
         Raises:
-            RefusedRequestError: as `BodyMemory.take`.
+            RefusedRequestError: as `BodyMemory.take_bytes`.
         """
         if size <= FREE_BYTES and not self._size:
             return
-        await self._room.take(size)
+        await self._room.take_bytes(size)
         self._size += size
 
     async def unfold(self, size: int) -> None:
         """Take the bytes that a body becomes when it is parsed; all of them, if it needs more.
 
         Raises:
-            RefusedRequestError: as `BodyMemory.take`.
+            RefusedRequestError: as `BodyMemory.take_bytes`.
         """
         size = min(size, self.capacity_bytes)
-        await self._unfolded.take(size)
+        await self._unfolded.take_bytes(size)
         self._unfolded_size += size
 
     def end(self) -> None:

@@ -262,4 +262,4 @@ def test_a_change_that_was_stopped_before_it_begins_does_nothing(over: Session) 
     change = changer.change(table, TableChange(""))
     change.close()
     with pytest.raises(ExecutionError, match="was stopped; no row was deleted"):
-        change.run()
+        change.write_rows()

@@ -202,5 +202,5 @@ async def test_a_statement_that_is_stopped_leaves_nothing(kind: Kind) -> None:
         yield pa.RecordBatch.from_pydict({"a": [2]}, schema=columns)
 
     with pytest.raises(QueryError, match="the statement was stopped; nothing was created"):
-        made.run(batches())
+        made.insert_rows(batches())
     assert "new" not in listed(kind)

@@ -22,15 +22,15 @@ VALUES: list[tuple[Any, pa.DataType]] = [
 @pytest.mark.parametrize(("value", "type_"), VALUES, ids=lambda each: str(each)[:20])
 def test_a_value_comes_back_with_its_type(value: Any, type_: pa.DataType) -> None:
     array = pa.array([value], type_)
-    bound = pickle.loads(pickle.dumps(ArrowValue.of(array)))
+    bound = pickle.loads(pickle.dumps(ArrowValue.from_array(array)))
     assert bound.scalar.type == type_
     assert str(bound.scalar) == str(array[0])
     # Of an array that has more, it is one value, too.
     longer = pa.concat_arrays([pa.array([value, value], type_), array]).slice(2, 1)
-    assert str(ArrowValue.of(longer).scalar) == str(array[0])
+    assert str(ArrowValue.from_array(longer).scalar) == str(array[0])
 
 
 def test_equal_values_are_equal_and_others_are_not() -> None:
-    made = [ArrowValue.of(pa.array([value], type_)) for value, type_ in VALUES]
-    again = [ArrowValue.of(pa.array([value], type_)) for value, type_ in VALUES]
+    made = [ArrowValue.from_array(pa.array([value], type_)) for value, type_ in VALUES]
+    again = [ArrowValue.from_array(pa.array([value], type_)) for value, type_ in VALUES]
     assert made == again and len(set(made)) == len(VALUES)

@@ -42,13 +42,13 @@ async def main(count: int, settling_s: float) -> None:
 
     async def added(number: int) -> list[dict[str, Any]]:
         asked = task(f"SELECT sum(v) + {number} AS n FROM $t", {"$t": NUMBERS})
-        _, (table,) = await worker.run(asked, [rows_of("t", pa.table({"v": [1, 2, 3]}))])
+        _, (table,) = await worker.run_task(asked, [rows_of("t", pa.table({"v": [1, 2, 3]}))])
         rows: list[dict[str, Any]] = table.to_pylist()
         return rows
 
     async def hostile_task(text: str) -> None:
         asked = task(HOSTILE.replace("long", "$t").replace("$1", f"'{text}'"), {"$t": TEXTS})
-        await worker.run(asked, [rows_of("t", pa.table({"s": [LONG] * 100}))])
+        await worker.run_task(asked, [rows_of("t", pa.table({"s": [LONG] * 100}))])
 
     # Each has its own text, so that none is answered by what another one left.
     hostile: list[asyncio.Future[Any]]

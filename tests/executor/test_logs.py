@@ -172,11 +172,11 @@ async def test_tasks_read_shares_and_whole_tables_where_the_log_says(tmp_path: P
         for held in (names[:3], names[3:4], names[4:]):
             share = Share(T, tuple(StoredPiece(name) for name in held))
             run = task("SELECT sum(k) AS k FROM t", SCHEMAS, shares=[share])
-            stream = await local.run(replace(run, logs=logs), ())
+            stream = await local.run_task(replace(run, logs=logs), ())
             total += sum([batch.column(0)[0].as_py() async for batch in stream])
         assert total == wanted(count)["k"]
         whole = task("SELECT count(*) FROM t JOIN m USING (k)", SCHEMAS)
-        stream = await local.run(replace(whole, logs=logs), ())
+        stream = await local.run_task(replace(whole, logs=logs), ())
         found = [batch.column(0)[0].as_py() async for batch in stream]
         assert found == [1 if count == 3 else 2]
 

@@ -48,7 +48,7 @@ async def freed(local: LocalExecutor) -> bool:
 
 
 async def answer(local: LocalExecutor, run: Task) -> object:
-    stream = await local.run(run, ())
+    stream = await local.run_task(run, ())
     values = [batch.column(0)[0].as_py() async for batch in stream]
     return values[0]
 
@@ -290,7 +290,7 @@ async def test_a_share_of_another_version_is_refused(tmp_path: Path) -> None:
     run = task("SELECT count(*) FROM t", SCHEMAS, shares=[share(["nothing"])])
 
     with pytest.raises(ExecutionError, match="does not have"):
-        await local.run(run, ())
+        await local.run_task(run, ())
 
 
 async def test_a_share_without_chunks_is_empty(tmp_path: Path) -> None:

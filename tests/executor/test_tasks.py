@@ -42,7 +42,9 @@ def slow() -> tuple[Task, list[TaskTable]]:
 async def test_rows_come_as_one_table_of_types_that_travel() -> None:
     of = worker({})
     words = pa.table([[1, 2], ["a", "b" * 40], [["x", None], None]], schema=WORDS)
-    report, tables = await of.run(task("SELECT * FROM $t", {"$t": WORDS}), [rows_of("t", words)])
+    report, tables = await of.run_task(
+        task("SELECT * FROM $t", {"$t": WORDS}), [rows_of("t", words)]
+    )
     (table,) = tables
     assert table.schema.types == [pa.int64(), pa.string(), pa.list_(pa.string())]
     assert table.column_names == ["c0", "c1", "c2"]
@@ -53,7 +55,7 @@ async def test_rows_come_as_one_table_of_types_that_travel() -> None:
 
 async def test_task_without_rows_gives_an_empty_table() -> None:
     of = worker({"t": memory(v=[1])})
-    report, (table,) = await of.run(task("SELECT v FROM t WHERE v > 5", {"t": NUMBERS}), ())
+    report, (table,) = await of.run_task(task("SELECT v FROM t WHERE v > 5", {"t": NUMBERS}), ())
     assert table.num_rows == 0
     assert table.schema == pa.schema([("c0", pa.int64())])
     assert report.sizes == ((0, 0),)
@@ -80,7 +82,7 @@ async def test_task_sees_the_catalog_that_it_was_planned_over() -> None:
         of.install(catalog({"t": memory(v=[version])}, version))
     run = task("SELECT v FROM t", {"t": NUMBERS})
     for version in (1, 2, 3):
-        _, (table,) = await of.run(replace(run, catalog_version=CatalogVersion(version)), ())
+        _, (table,) = await of.run_task(replace(run, catalog_version=CatalogVersion(version)), ())
         assert table["c0"].to_pylist() == [version]
 
 
@@ -90,16 +92,16 @@ async def test_catalog_that_is_not_here_is_an_error_of_its_own() -> None:
         of.install(catalog({"t": memory(v=[version])}, version))
     await of.describe("here", Pinned(CatalogVersion(4), frozenset({CatalogVersion(2)})))
     for version in (2, 4):
-        await of.run(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
+        await of.run_task(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
     for version in (1, 3, 5):
         with pytest.raises(CatalogMovedError, match=f"version {version} of the catalog"):
-            await of.run(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
+            await of.run_task(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
 
 
 async def test_other_types_than_the_task_says_fail_it() -> None:
     of = worker({"t": memory(v=[1])})
     run = task("SELECT v FROM t", {"t": NUMBERS}, schema=pa.schema([("c0", pa.float64())]))
-    for work in (of.run(run, ()), of.open_task(run, ())):
+    for work in (of.run_task(run, ()), of.open_task(run, ())):
         with pytest.raises(ExecutionError, match=r"\(int64\).*\(double\)"):
             await work
 
@@ -107,7 +109,7 @@ async def test_other_types_than_the_task_says_fail_it() -> None:
 async def test_cancelled_query_stops_its_tasks_and_gives_their_places_back() -> None:
     of = worker({"t": memory(v=[1])})
     runs = [slow() for _ in range(2)]
-    running = [asyncio.ensure_future(of.run(*run)) for run in runs]
+    running = [asyncio.ensure_future(of.run_task(*run)) for run in runs]
     await asyncio.wait(running, timeout=0.2)
     for run, _ in runs:
         await of.cancel(run.query_id)
@@ -116,7 +118,7 @@ async def test_cancelled_query_stops_its_tasks_and_gives_their_places_back() -> 
             await each
     assert not of._running and not len(of._cursors)
     async with asyncio.timeout(60):
-        _, (table,) = await of.run(task("SELECT count(*) AS n FROM t", {"t": NUMBERS}), ())
+        _, (table,) = await of.run_task(task("SELECT count(*) AS n FROM t", {"t": NUMBERS}), ())
     assert table["c0"].to_pylist() == [1]
     await of.aclose()
 
@@ -128,7 +130,7 @@ async def test_answers_that_nobody_reads_hold_no_place() -> None:
     pages = [await of.open_task(run, [rows]) for _ in range(6)]
     assert not any(page.is_last for page in pages)
     async with asyncio.timeout(60):
-        await of.run(run, [rows])
+        await of.run_task(run, [rows])
     await of.aclose()
 
 
@@ -156,10 +158,11 @@ async def test_task_does_not_wait_behind_work_in_the_background() -> None:
     of = worker({"t": memory(v=[1])})
     runs = [slow() for _ in range(4)]
     running = [
-        asyncio.ensure_future(of.run(replace(run, in_background=True), rows)) for run, rows in runs
+        asyncio.ensure_future(of.run_task(replace(run, in_background=True), rows))
+        for run, rows in runs
     ]
     async with asyncio.timeout(60):
-        await of.run(task("SELECT v FROM t", {"t": NUMBERS}), ())
+        await of.run_task(task("SELECT v FROM t", {"t": NUMBERS}), ())
     assert not all(each.done() for each in running)
     await of.aclose()
     await asyncio.wait(running)
@@ -171,8 +174,8 @@ async def test_task_over_the_memory_limit_fails_and_the_next_one_works() -> None
     rows = rows_of("t", pa.table({"v": pa.arange(0, 1_000_000)}))
     run = task("SELECT count(*) AS n FROM $t a JOIN $t b ON a.v = b.v", {"$t": NUMBERS})
     with pytest.raises(OutOfMemoryQueryError, match=r"runtime\.query\.memory_limit"):
-        await of.run(run, [rows])
-    _, (table,) = await of.run(task("SELECT max(v) AS m FROM $t", {"$t": NUMBERS}), [rows])
+        await of.run_task(run, [rows])
+    _, (table,) = await of.run_task(task("SELECT max(v) AS m FROM $t", {"$t": NUMBERS}), [rows])
     assert table["c0"].to_pylist() == [999_999]
 
 
@@ -185,12 +188,12 @@ async def test_full_disk_is_named_when_rows_do_not_fit_in_memory(tmp_path: Path)
     rows = rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))
     run = task("SELECT v, v + 1 AS w FROM $t ORDER BY -v", {"$t": NUMBERS})
     with pytest.raises(DiskFullError, match="the disk for rows that do not fit in memory is full"):
-        await of.run(run, [rows])
+        await of.run_task(run, [rows])
 
 
 async def test_cancelled_call_stops_the_work() -> None:
     of = worker({})
-    running = asyncio.ensure_future(of.run(*slow()))
+    running = asyncio.ensure_future(of.run_task(*slow()))
     await asyncio.wait((running,), timeout=0.1)
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -204,7 +207,7 @@ async def test_split_task_gives_a_table_for_each_partition(count: int) -> None:
     of = worker({})
     words = pa.table([range(9), [f"w{n % 3}" for n in range(9)], [None] * 9], schema=WORDS)
     run = task("SELECT v, w FROM $t", {"$t": WORDS}, split=Split((1,), count))
-    report, tables = await of.run(run, [rows_of("t", words)])
+    report, tables = await of.run_task(run, [rows_of("t", words)])
     assert len(tables) == len(report.sizes) == count
     assert [size for size, _ in report.sizes] == [table.num_rows for table in tables]
     assert sorted(v for table in tables for v in table["c0"].to_pylist()) == list(range(9))
@@ -217,7 +220,7 @@ async def test_split_of_no_rows_drops_the_extra_columns_too() -> None:
     of = worker({"t": memory(v=[1])})
     sql = "SELECT v, v + 1 AS k FROM t WHERE v > 5"
     run = task(sql, {"t": NUMBERS}, split=Split((1,), 2, extra=1))
-    _, tables = await of.run(run, ())
+    _, tables = await of.run_task(run, ())
     assert [(table.num_rows, table.column_names) for table in tables] == [(0, ["c0"]), (0, ["c0"])]
 
 
@@ -225,7 +228,7 @@ async def test_chunks_of_a_long_stream_are_split_alike() -> None:
     of = worker({})
     rows = pa.concat_tables([pa.table({"v": pa.arange(0, 1000)})] * 9000).combine_chunks()
     run = task("SELECT v, v AS w FROM $t", {"$t": NUMBERS}, split=Split((0,), 3, extra=1))
-    report, tables = await of.run(run, [rows_of("t", rows)])
+    report, tables = await of.run_task(run, [rows_of("t", rows)])
     assert sum(size for size, _ in report.sizes) == 9_000_000
     homes = [set(table["c0"].unique().to_pylist()) for table in tables]
     assert sum(map(len, homes)) == 1000
@@ -239,9 +242,9 @@ async def test_task_that_makes_more_than_fits_fails_and_leaves_room_for_the_next
     rows = [rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))]
     thrice = "SELECT v, v + 1 AS w, v + 2 AS x FROM $t"
     with pytest.raises(OutOfMemoryQueryError, match=r"64 MiB.*--memory"):
-        await of.run(task(thrice, {"$t": NUMBERS}), rows)
+        await of.run_task(task(thrice, {"$t": NUMBERS}), rows)
     for _ in range(3):
-        report, _ = await of.run(task("SELECT v FROM $t", {"$t": NUMBERS}), rows)
+        report, _ = await of.run_task(task("SELECT v FROM $t", {"$t": NUMBERS}), rows)
         assert report.sizes[0][0] == 4_000_000
 
 

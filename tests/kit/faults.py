@@ -35,11 +35,11 @@ class HauntedFleet(InProcessFleet):
         worker = self._lives[executor_id].worker
         return tuple(worker._catalogs.executor(origin).kept)
 
-    async def run(
+    async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         await self.before(executor_id, task)
-        outcome = await super().run(executor_id, task, inputs)
+        outcome = await super().run_task(executor_id, task, inputs)
         await self.after(executor_id, task)
         return outcome
 

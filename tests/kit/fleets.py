@@ -122,7 +122,7 @@ class FakeFleet:
     def lost(self, executor_id: ExecutorId) -> None:
         self.given_up.append(executor_id)
 
-    async def run(
+    async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         raise NotImplementedError
@@ -143,7 +143,7 @@ class FakeFleet:
     async def withdraw(self, executor_id: ExecutorId, offer_id: str, reason: CarawayError) -> None:
         raise NotImplementedError
 
-    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+    async def read_offer(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
         raise NotImplementedError
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:

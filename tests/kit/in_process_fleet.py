@@ -137,12 +137,14 @@ class InProcessFleet:
     async def probe(self, executor_id: ExecutorId) -> None:
         await self._call(executor_id, lambda worker: worker.probe())
 
-    async def run(
+    async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         brought = _brought(inputs)
         life = self._lives[executor_id]
-        report, tables = await self._call(executor_id, lambda worker: worker.run(task, brought))
+        report, tables = await self._call(
+            executor_id, lambda worker: worker.run_task(task, brought)
+        )
         parts = (
             ExchangePart(_Held(table, life), executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
@@ -170,8 +172,8 @@ class InProcessFleet:
         if not life.lost:
             await life.worker.withdraw(offer_id, reason)
 
-    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
-        page = await self._call(executor_id, lambda worker: worker.take(offer_id, offer_id))
+    async def read_offer(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+        page = await self._call(executor_id, lambda worker: worker.read_offer(offer_id, offer_id))
         return self._paged(executor_id, page)
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:

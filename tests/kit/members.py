@@ -374,7 +374,7 @@ class Member:
     async def _feed(self) -> None:
         while True:
             with suppress(CarawayError):
-                await self.feed.begin()
+                await self.feed.ensure_version()
                 break
             await asyncio.sleep(1)
         await self.feed.run()

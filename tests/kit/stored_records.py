@@ -83,7 +83,7 @@ async def records() -> dict[str, str]:
     await Drains(state, lambda: 0.0).ask(ExecutorId("e-0"), "first")
     await UsageMarks(state, lambda: AT).renew(NAME)
     await Reads(state, "s-1/one").write(["v1", "log-1"])
-    await Claim(state, "accelerating/orders", "s-1/one").take()
+    await Claim(state, "accelerating/orders", "s-1/one").acquire()
     async with WorkerTurns(state, "s-1/one").taken("nightly", AT):
         pass
     await Conversations(state).keep(

@@ -32,8 +32,8 @@ async def fleet(rows: int = 4) -> InProcessFleet:
 
 async def test_parts_of_one_executor_are_read_by_another() -> None:
     of = await fleet()
-    first = await of.run(ONE, task("SELECT v FROM t WHERE v < 2", {"t": NUMBERS}), ())
-    second = await of.run(TWO, task("SELECT v FROM t WHERE v >= 2", {"t": NUMBERS}), ())
+    first = await of.run_task(ONE, task("SELECT v FROM t WHERE v < 2", {"t": NUMBERS}), ())
+    second = await of.run_task(TWO, task("SELECT v FROM t WHERE v >= 2", {"t": NUMBERS}), ())
     schema = pa.schema([("c0", pa.int64())])
     both = Input(INPUT_PREFIX + "x", schema, first.parts + second.parts)
     stream = await of.stream(ONE, task("SELECT sum(c0) AS s FROM $x", {"$x": schema}), [both])
@@ -55,8 +55,8 @@ async def test_whole_statements_run_and_fail_with_their_own_error() -> None:
 
 async def test_lost_executor_fails_its_calls_and_loses_its_parts() -> None:
     of = await fleet(2_000_000)
-    made = await of.run(ONE, task("SELECT v FROM t", {"t": NUMBERS}), ())
-    running = asyncio.ensure_future(of.run(ONE, task(SLOW, {"t": NUMBERS}), ()))
+    made = await of.run_task(ONE, task("SELECT v FROM t", {"t": NUMBERS}), ())
+    running = asyncio.ensure_future(of.run_task(ONE, task(SLOW, {"t": NUMBERS}), ()))
     await asyncio.wait((running,), timeout=0.1)
     await of.lose(ONE)
     with pytest.raises(ExecutorLostError, match="'e1'"):
@@ -66,7 +66,7 @@ async def test_lost_executor_fails_its_calls_and_loses_its_parts() -> None:
     schema = pa.schema([("c0", pa.int64())])
     read = task("SELECT count(*) AS n FROM $x", {"$x": schema})
     with pytest.raises(PartLostError) as caught:
-        await of.run(TWO, read, [Input(INPUT_PREFIX + "x", schema, made.parts)])
+        await of.run_task(TWO, read, [Input(INPUT_PREFIX + "x", schema, made.parts)])
     assert caught.value.executor_id == ONE
     assert [each.executor_id for each in await of.describe()] == [TWO]
     await of.aclose()
@@ -75,7 +75,7 @@ async def test_lost_executor_fails_its_calls_and_loses_its_parts() -> None:
 async def test_executor_that_starts_anew_has_forgotten_everything() -> None:
     of = await fleet()
     before = (await of.describe())[0]
-    made = await of.run(ONE, task("SELECT v FROM t", {"t": NUMBERS}), ())
+    made = await of.run_task(ONE, task("SELECT v FROM t", {"t": NUMBERS}), ())
     await of.lose(ONE)
     of.start(ONE)
     after = next(each for each in await of.describe() if each.executor_id == ONE)
@@ -83,7 +83,7 @@ async def test_executor_that_starts_anew_has_forgotten_everything() -> None:
     assert after.catalogs == {}
     schema = pa.schema([("c0", pa.int64())])
     with pytest.raises(PartLostError):
-        await of.run(
+        await of.run_task(
             TWO,
             task("SELECT count(*) AS n FROM $x", {"$x": schema}),
             [Input(INPUT_PREFIX + "x", schema, made.parts)],
@@ -104,7 +104,7 @@ async def test_reading_on_from_a_lost_executor_fails() -> None:
 
 async def test_cancelled_call_stops_its_work() -> None:
     of = await fleet(2_000_000)
-    running = asyncio.ensure_future(of.run(ONE, task(SLOW, {"t": NUMBERS}), ()))
+    running = asyncio.ensure_future(of.run_task(ONE, task(SLOW, {"t": NUMBERS}), ()))
     await asyncio.wait((running,), timeout=0.1)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -77,7 +77,7 @@ class EngineData:
         encoder = formats.make("json")
         found: list[dict[str, Any]] = []
         async for batch in stream:
-            parts = encoder.begin(batch.schema), encoder.encode(batch), encoder.end(0)
+            parts = encoder.encode_start(batch.schema), encoder.encode(batch), encoder.end(0)
             found += json.loads(b"".join(parts))
         return ReadRows(found[: limits.rows], is_truncated=len(found) > limits.rows)
 

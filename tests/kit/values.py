@@ -71,9 +71,9 @@ class WalledEngine:
         with _Errors():
             return crossed(await self.inner.ask(crossed(question)))
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
+    async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         with _Errors():
-            return _Crossing(await self.inner.run(crossed(task), crossed(inputs)))
+            return _Crossing(await self.inner.run_task(crossed(task), crossed(inputs)))
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
         with _Errors():

@@ -48,7 +48,7 @@ def test_each_row_has_its_score(
 
 def test_many_rows_are_scored_as_few_are() -> None:
     vectors = np.random.Generator(np.random.PCG64(3)).normal(size=(1300, 7)).astype(np.float32)
-    query = QueryVector.of(vectors[0], "l2")
+    query = QueryVector.from_values(vectors[0], "l2")
     found = exact.scores(vectors, query)
     assert found.tobytes() == of_rows(vectors, query.values, "l2").tobytes()
     assert found.argmax() == 0 and found[0] == 0
@@ -60,4 +60,4 @@ def test_many_rows_are_scored_as_few_are() -> None:
 )
 def test_what_has_no_direction_cannot_be_looked_for(values: object) -> None:
     with pytest.raises(InvalidSearchError, match="empty, of zeros or not finite"):
-        QueryVector.of(values)  # type: ignore[arg-type] # what users may send
+        QueryVector.from_values(values)  # type: ignore[arg-type] # what users may send

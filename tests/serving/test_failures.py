@@ -137,11 +137,11 @@ async def test_other_refusals_keep_status_words_and_headers() -> None:
     ],
 )
 def test_prefix_of_the_path_decides_the_shape(path: str, answer: errors.Answer) -> None:
-    assert SHAPES.of(path) is answer
+    assert SHAPES.answer_of(path) is answer
 
 
 def test_without_prefixes_every_error_is_text() -> None:
-    assert ErrorShapes().of("/v1/queries") is errors.as_text
+    assert ErrorShapes().answer_of("/v1/queries") is errors.as_text
 
 
 @pytest.mark.parametrize("path", ["/v1/queries", "/v1/datasets/a", "/v1/sql"])
@@ -177,6 +177,6 @@ def test_a_family_of_routes_may_have_a_format_of_its_own() -> None:
     shapes = ErrorShapes(
         others={"/v1/own": errors.as_error}, families={"/v1/own/": errors.as_message}
     )
-    assert shapes.of("/v1/own") is errors.as_error
-    assert shapes.of("/v1/own/x") is errors.as_message
-    assert shapes.of("/v1/owner") is errors.as_text
+    assert shapes.answer_of("/v1/own") is errors.as_error
+    assert shapes.answer_of("/v1/own/x") is errors.as_message
+    assert shapes.answer_of("/v1/owner") is errors.as_text

@@ -70,14 +70,14 @@ def bucket(clock: Clock, rate: float | None) -> TokenBucket:
 
 
 def passed(tokens: TokenBucket, tries: int) -> int:
-    return sum(tokens.take() == 0.0 for _ in range(tries))
+    return sum(tokens.take_token() == 0.0 for _ in range(tries))
 
 
 def test_requests_of_one_second_may_come_at_once() -> None:
     clock = Clock()
     tokens = bucket(clock, 10)
     assert passed(tokens, 30) == 10
-    assert tokens.take() == pytest.approx(0.1)
+    assert tokens.take_token() == pytest.approx(0.1)
     clock.now += 0.5
     assert passed(tokens, 30) == 5
     clock.now += 100
@@ -88,7 +88,7 @@ def test_less_than_one_a_second() -> None:
     clock = Clock()
     tokens = bucket(clock, 0.25)
     assert passed(tokens, 3) == 1
-    assert tokens.take() == pytest.approx(4.0)
+    assert tokens.take_token() == pytest.approx(4.0)
     clock.now += 4.0
     assert passed(tokens, 3) == 1
 

@@ -35,7 +35,7 @@ def samples(*metrics: Metric) -> dict[tuple[str, Labels], float]:
 
 def family(row: Family[Any], values: Any) -> Metric:
     """Return the family of a row that reads these values."""
-    (made,) = FAMILIES.of((row,), values)
+    (made,) = FAMILIES.families_of((row,), values)
     return made
 
 
@@ -94,7 +94,7 @@ def test_family_without_values_is_announced_and_empty() -> None:
 
 def test_a_page_reads_the_state_whenever_it_is_rendered() -> None:
     state = {"x": 1}
-    shown = Page(lambda: FAMILIES.of((gauges(),), state))
+    shown = Page(lambda: FAMILIES.families_of((gauges(),), state))
     state["x"] = 2
     assert b'caraway_rows{k="x"} 2.0' in shown.render()
     state["x"] = 3

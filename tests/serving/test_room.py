@@ -41,7 +41,7 @@ async def test_waiters_behind_an_abandoned_one_are_served() -> None:
     too_much = asyncio.ensure_future(large.grow(BIG))
     await asyncio.sleep(0)
     await small.grow(10)  # Not counted, because it is small.
-    behind = asyncio.ensure_future(room.take(10))
+    behind = asyncio.ensure_future(room.take_bytes(10))
     await asyncio.sleep(0)
     assert not behind.done()
     too_much.cancel()

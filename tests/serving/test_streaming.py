@@ -72,7 +72,9 @@ async def batches(*counts: int) -> AsyncIterator[pa.RecordBatch]:
 
 async def sent(wire: Wire, coding: Coding, *counts: int) -> None:
     encoder = formats.make("ndjson")
-    await sender(wire, coding).rows(encoder, encoder.begin(SCHEMA), batches(*counts), lambda: 7)
+    await sender(wire, coding).rows(
+        encoder, encoder.encode_start(SCHEMA), batches(*counts), lambda: 7
+    )
 
 
 def numbers(body: bytes) -> list[int]:
@@ -171,7 +173,7 @@ async def test_answer_whose_rows_fail_stays_without_an_end() -> None:
 
     wire, encoder = Wire(), formats.make("json")
     with pytest.raises(OSError, match="lost"):
-        await sender(wire).rows(encoder, encoder.begin(SCHEMA), broken(), lambda: 0)
+        await sender(wire).rows(encoder, encoder.encode_start(SCHEMA), broken(), lambda: 0)
     assert len(wire.parts) == 1 and not wire.is_whole
     assert not wire.parts[0].endswith(b"]")
 
@@ -212,7 +214,7 @@ async def test_time_is_asked_for_when_the_last_row_has_been_sent() -> None:
         seen.append("time")
         return 4_321
 
-    await sender(wire).rows(encoder, encoder.begin(SCHEMA), watched(), elapsed_ms)
+    await sender(wire).rows(encoder, encoder.encode_start(SCHEMA), watched(), elapsed_ms)
     assert seen == ["batch", "batch", "time"]
     assert b"4321" in wire.body()
 

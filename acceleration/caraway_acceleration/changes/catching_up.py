@@ -30,7 +30,7 @@ class SourceProgress:
             return None
         return max(0.0, (now - self._applied_to).total_seconds())
 
-    def begin(self) -> None:
+    def note_start(self) -> None:
         """Note that the source is read from now on, and has to send what it has."""
         self._open, self._idle_since = 0, None
 

@@ -106,7 +106,7 @@ class Feed:
         held = self._current.ours
         return (held.version.position or None) if held else None
 
-    async def begin(self) -> None:
+    async def ensure_version(self) -> None:
         """Ensure that a version exists: the current one, or a new one without rows.
 
         Raises:

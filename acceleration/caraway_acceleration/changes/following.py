@@ -48,7 +48,7 @@ class Timing:
 class FollowingClaim(Protocol):
     """The right to follow a dataset, which one scheduler has."""
 
-    async def take(self) -> bool:
+    async def acquire(self) -> bool:
         """Acquire or renew the claim; return False if another scheduler has it."""
         ...
 
@@ -107,10 +107,10 @@ class Following:
     async def _attempt(self) -> CarawayError | None:
         """Follow the source while the claim is held; return the failure that ended it."""
         try:
-            while not await self._claim.take():
+            while not await self._claim.acquire():
                 self._progress.forget()
                 await self._timing.sleep(self._timing.claim_every_s)
-            self._progress.begin()
+            self._progress.note_start()
             await self._follow(await self._ingest.position(self._name))
             return None
         except PositionLostError as exc:
@@ -216,7 +216,7 @@ class Following:
 
     async def _hold(self) -> None:
         """Return once another scheduler holds the claim."""
-        while await self._claim.take():
+        while await self._claim.acquire():
             await self._timing.sleep(self._timing.claim_every_s)
 
 

@@ -63,7 +63,7 @@ class LearnedColumns:
         self._waits = False
         self._begun.set()
 
-    async def take(self, log: pa.Schema, deadline_s: float) -> None:
+    async def take_columns(self, log: pa.Schema, deadline_s: float) -> None:
         """Take the columns of the first changes, and wait until a version has them.
 
         Raises:

@@ -26,7 +26,7 @@ class GeneratedVectors:
     chunking: Chunking | None = None
 
     @classmethod
-    def of(cls, embedded: EmbeddedColumn, mark: str) -> "GeneratedVectors":
+    def from_column(cls, embedded: EmbeddedColumn, mark: str) -> "GeneratedVectors":
         return cls(
             embedded.column,
             embedded.vector_column,

@@ -34,7 +34,7 @@ class Counting:
         self._record = record
         self._clock_ns = clock_ns
 
-    def begin(self, name: TableName, mode: LoadMode) -> "Counted":
+    def count_refresh(self, name: TableName, mode: LoadMode) -> "Counted":
         """Count a refresh that starts.
 
         Further work of the current asyncio task, also on executors, becomes a child of its span.

@@ -289,8 +289,8 @@ class Refresher:
         ended: Ended = events.RunCancelled(run)
         try:
             await asyncio.sleep(begin.delay_s)
-            self._counted = self._counting.begin(name, begin.mode)
-            ended = events.Succeeded(run, await self._turns.take(begin))
+            self._counted = self._counting.count_refresh(name, begin.mode)
+            ended = events.Succeeded(run, await self._turns.await_turn(begin))
         except BaseException as exc:
             if tasks.ends(exc):
                 raise

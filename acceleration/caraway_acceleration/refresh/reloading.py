@@ -138,7 +138,7 @@ class Reloading:
         made = []
         for each in embedded:
             embedder = await models.settled_embedder(each.embedder)
-            made.append(GeneratedVectors.of(each, mark_of(embedder.identity)))
+            made.append(GeneratedVectors.from_column(each, mark_of(embedder.identity)))
         vectors = tuple(made)
         reuses = before is not None and not generated.is_outdated(before.sql, vectors)
         if before is not None and reuses:

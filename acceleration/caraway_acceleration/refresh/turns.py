@@ -16,7 +16,7 @@ class VersionTurns:
         self._claim = current.claim()
         self._wishes = current.wishes()
 
-    async def take(self, begin: events.BeginRun) -> int:
+    async def await_turn(self, begin: events.BeginRun) -> int:
         """Return the number of the version that was made; `release` is to be called after it.
 
         Raises:

@@ -41,7 +41,7 @@ class Repairing:
         self._mended_at = -_LATE_S
         self._advice = {"changes": _CHANGES, "disabled": _DISABLED}.get(refresh_mode, _LOADED)
 
-    async def run(self) -> None:
+    async def restore_rows(self) -> None:
         """Restore the rows from copies; without copies, have them reloaded from the source."""
         extra = {"dataset": self._current.name}
         logger.error("stored rows of a dataset are damaged", extra=extra)

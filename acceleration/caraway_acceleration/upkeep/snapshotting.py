@@ -43,7 +43,7 @@ class Snapshotting:
         self._batches += 1
         self._news.set()
 
-    async def begin(self) -> None:
+    async def start_from_snapshot(self) -> None:
         """Start a dataset without a version from its last snapshot."""
         if self._wanted.use not in ("enabled", "bootstrap_only"):
             return

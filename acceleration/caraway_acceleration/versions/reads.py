@@ -98,7 +98,7 @@ def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:
     for statement in statements:
         for tables in statement.catalogs:
             known = mentions.get(id(tables)) or mentions.setdefault(id(tables), _mentions(tables))
-            for name in sorted(known.of(statement.sql)):
+            for name in sorted(known.tables_of(statement.sql)):
                 table = tables[name].version
                 if table is not None:
                     log = statement.logs.get(table.key, ())

@@ -45,7 +45,7 @@ class StreamCheck:
         self._created = int(time.time())
         self._calls: dict[int, int] = {}
 
-    def take(self, chunk: Any) -> ChatChunk:
+    def check_chunk(self, chunk: Any) -> ChatChunk:
         """Return a chunk of the right shape.
 
         Raises:

@@ -83,7 +83,7 @@ class CallReadingModel:
         reader = WrittenCallReader(question.names)
         async with aclosing(self._model.stream(question.first)) as chunks:
             async for chunk in chunks:
-                for read in reader.take(chunk):
+                for read in reader.read_chunk(chunk):
                     yield read
 
     async def aclose(self) -> None:

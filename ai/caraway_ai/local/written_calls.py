@@ -60,7 +60,7 @@ class WrittenCallReader:
     _held: dict[int, str] = field(default_factory=dict)
     _plain: set[int] = field(default_factory=set)
 
-    def take(self, chunk: ChatChunk) -> Iterator[ChatChunk]:
+    def read_chunk(self, chunk: ChatChunk) -> Iterator[ChatChunk]:
         """Yield what a chunk adds to the answer."""
         choices = [kept for choice in chunk["choices"] for kept in self._read(choice)]
         if choices or not chunk["choices"]:

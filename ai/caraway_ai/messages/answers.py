@@ -52,11 +52,11 @@ class MessageEvents:
         self._reason: str | None = None
         self._spent: Any = None
 
-    def begin(self) -> JsonObject:
+    def first_event(self) -> JsonObject:
         """Return the first event."""
         return {"type": "message_start", "message": _begun(self._model, [], _usage(None))}
 
-    def take(self, chunk: ChatChunk) -> Iterator[JsonObject]:
+    def events_of_chunk(self, chunk: ChatChunk) -> Iterator[JsonObject]:
         """Yield the events of one chunk."""
         self._spent = chunk.get("usage") or self._spent
         for choice in chunk["choices"]:

@@ -93,7 +93,7 @@ class MessageStream:
         self._calls: dict[int, int] = {}
         self._silent: set[int] = set()
 
-    def take(self, event: JsonObject) -> Iterator[ChatChunk]:
+    def chunks_of_event(self, event: JsonObject) -> Iterator[ChatChunk]:
         """Yield the chunks of one event.
 
         Raises:

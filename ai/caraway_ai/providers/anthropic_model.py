@@ -80,8 +80,8 @@ class AnthropicModel:
         try:
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
-                    for chunk in told.take(self._event(event)):
-                        yield check.take(chunk)
+                    for chunk in told.chunks_of_event(self._event(event)):
+                        yield check.check_chunk(chunk)
         except httpx2.TimeoutException as exc:
             raise self._failures.of_transport(exc, is_timeout=True) from exc
         except (httpx2.HTTPError, httpx2.StreamError) as exc:

@@ -113,8 +113,8 @@ class BedrockModel:
         events = _ThreadedEvents(answer["stream"], self._threads)
         try:
             while (event := await events.next()) is not None:
-                for chunk in told.take(event):
-                    yield check.take(chunk)
+                for chunk in told.chunks_of_event(event):
+                    yield check.check_chunk(chunk)
         except (ModelError, GeneratorExit, asyncio.CancelledError):
             raise
         except (KeyError, TypeError) as exc:

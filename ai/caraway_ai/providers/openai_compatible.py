@@ -95,7 +95,7 @@ class OpenAICompatible:
         response = await self._chat(request, is_stream=True)
         async with aclosing(self.read_stream(response)) as chunks:
             async for chunk in chunks:
-                yield check.take(chunk)
+                yield check.check_chunk(chunk)
         check.end()
 
     def read_whole(self, response: httpx2.Response, needed: str) -> Any:

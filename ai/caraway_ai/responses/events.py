@@ -69,12 +69,12 @@ class ResponseEvents:
         self._reason: str | None = None
         self._usage: Any = None
 
-    def begin(self) -> Iterator[JsonObject]:
+    def first_events(self) -> Iterator[JsonObject]:
         """Yield the first events."""
         yield self._event("response.created", response=self.response)
         yield self._event("response.in_progress", response=self.response)
 
-    def take(self, chunk: ChatChunk) -> Iterator[JsonObject]:
+    def events_of_chunk(self, chunk: ChatChunk) -> Iterator[JsonObject]:
         """Yield the events of one chunk."""
         if chunk.get("usage"):
             self._usage = chunk["usage"]

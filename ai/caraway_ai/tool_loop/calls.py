@@ -77,7 +77,7 @@ class StreamedCalls:
         """True if there are calls that the runtime does not run."""
         return bool(self._passing)
 
-    def take(self, fragments: Any) -> list[JsonObject]:
+    def collect_fragments(self, fragments: Any) -> list[JsonObject]:
         """Collect fragments; return those that pass through."""
         passing = []
         for fragment in fragments or ():

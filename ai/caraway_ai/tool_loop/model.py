@@ -48,7 +48,7 @@ class ModelWithTools:
             if not own:
                 return answer
             rounds.check_end()
-            await self._tools.run(rounds, rounds.take_calls(message.get("content"), own))
+            await self._tools.run_calls(rounds, rounds.take_calls(message.get("content"), own))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
         """Yield the chunks of an answer; text before calls of tools is part of it.
@@ -77,7 +77,7 @@ class ModelWithTools:
             if self._tools.settings.shows_progress:
                 for call in kept:
                     yield _progress(stamp, call)
-            await self._tools.run(rounds, kept)
+            await self._tools.run_calls(rounds, kept)
 
     def _rounds(self, request: ChatRequest) -> ToolRounds:
         return ToolRounds(request, self._tools.definitions, self._tools.settings.most_rounds)
@@ -119,7 +119,7 @@ def _passed(
         delta.pop("role", None)
     if isinstance(delta.get("content"), str):
         text.append(delta["content"])
-    if passing := streamed.take(delta.pop("tool_calls", None)):
+    if passing := streamed.collect_fragments(delta.pop("tool_calls", None)):
         delta["tool_calls"] = passing
     made = {**chunk, "choices": [{**choice, "delta": delta}]}
     if choice.get("finish_reason"):

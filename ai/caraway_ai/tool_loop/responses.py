@@ -78,7 +78,7 @@ class ResponsesLoop:
             return False
         rounds.check_end()
         rounds.take_output(output, calls)
-        await self._tools.run(rounds, calls)
+        await self._tools.run_calls(rounds, calls)
         return True
 
 

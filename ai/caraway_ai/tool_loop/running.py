@@ -46,7 +46,7 @@ class LoopTools:
     def definitions(self) -> Sequence[ToolDefinition]:
         return self.selection.definitions
 
-    async def run(self, rounds: ToolRounds, wanted: Sequence[ToolCall]) -> None:
+    async def run_calls(self, rounds: ToolRounds, wanted: Sequence[ToolCall]) -> None:
         """Run calls concurrently; results are in the order of the calls."""
         room = asyncio.Semaphore(_AT_ONCE)
         refusals = [rounds.refusal(call) for call in wanted]

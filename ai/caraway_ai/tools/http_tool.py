@@ -32,7 +32,7 @@ class HttpService:
     timeout_s: float = _DEFAULT_TIMEOUT_S
 
     @classmethod
-    def of(cls, declared: DeclaredTool, params: Mapping[str, str]) -> "HttpService":
+    def from_params(cls, declared: DeclaredTool, params: Mapping[str, str]) -> "HttpService":
         """Read the params of a tool, with secrets filled in.
 
         Raises:

@@ -55,7 +55,7 @@ class McpConnection:
     timeout_s: float = _DEFAULT_TIMEOUT_S
 
     @classmethod
-    def of(
+    def from_params(
         cls, declared: DeclaredTool, params: Mapping[str, str], env: Mapping[str, str]
     ) -> "McpConnection":
         """Read the params of a server, with secrets filled in.

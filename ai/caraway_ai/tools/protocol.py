@@ -59,5 +59,5 @@ class ToolDefinition:
     parameters: JsonSchema
 
     @classmethod
-    def of(cls, tool: Tool) -> "ToolDefinition":
+    def from_tool(cls, tool: Tool) -> "ToolDefinition":
         return cls(tool.name, tool.description, tool.parameters)

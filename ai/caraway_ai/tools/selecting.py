@@ -23,7 +23,7 @@ class ToolSelection:
     @property
     def definitions(self) -> list[ToolDefinition]:
         """The tools as the model sees them."""
-        return [ToolDefinition.of(tool) for tool in self.tools.values()]
+        return [ToolDefinition.from_tool(tool) for tool in self.tools.values()]
 
     async def call(self, name: str, arguments: object, caller: ToolCaller) -> Any:
         """Call a tool of the selection.
@@ -59,5 +59,5 @@ def select(toolbox: Toolbox, mode: str, embed: Embed | None = None) -> ToolSelec
 
 def _registry(toolbox: Toolbox, tools: Sequence[Tool], embed: Embed | None) -> Sequence[Tool]:
     by_name = toolboxes.named(tools)
-    definitions = [ToolDefinition.of(tool) for tool in tools]
+    definitions = [ToolDefinition.from_tool(tool) for tool in tools]
     return ToolSearchTool(definitions, embed), ToolInvocation(toolbox, by_name)

@@ -76,7 +76,7 @@ class Toolbox:
 
     def definitions(self) -> list[ToolDefinition]:
         """Return all tools as clients see them, in the order of their sources."""
-        return [ToolDefinition.of(tool) for tool in self.tools.values()]
+        return [ToolDefinition.from_tool(tool) for tool in self.tools.values()]
 
     def find(self, name: str) -> Tool:
         """Return the tool with this name.

@@ -112,7 +112,7 @@ class Embeddings:
                 for state in states.values()
                 if state.spec is not None
             )
-            self.catalog = CatalogEmbedding(specs, self._loaded.of(specs))
+            self.catalog = CatalogEmbedding(specs, self._loaded.embedders_of(specs))
             for state in states.values():
                 if state.declared.is_declared:
                     self._load(state)

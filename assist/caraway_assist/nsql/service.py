@@ -77,7 +77,9 @@ class NsqlService:
         self._functions = functions
         self._described: OrderedDict[Any, list[DescribedTable]] = OrderedDict()
 
-    async def run(self, question: DataQuestion, asker: Asker) -> WrittenQuery[StatementAnswer]:
+    async def run_question(
+        self, question: DataQuestion, asker: Asker
+    ) -> WrittenQuery[StatementAnswer]:
         """Return the statement and its rows.
 
         Raises:
@@ -128,7 +130,7 @@ class NsqlService:
         return [
             each
             for each in self._functions.declared
-            if not (each.is_table and mentions.of(each.name))
+            if not (each.is_table and mentions.tables_of(each.name))
         ]
 
     async def _written(

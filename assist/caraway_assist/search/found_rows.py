@@ -59,7 +59,7 @@ class TableSearches:
         """
         table = await self._tables.find(search.table)
         where = _request(table, search, is_fused=False).where
-        return await self._ways.of(_rankings(table, search), where, at)
+        return await self._ways.choose_way(_rankings(table, search), where, at)
 
 
 def _rankings(table: SearchableTable, search: TableSearch) -> Sequence[Ranking]:

@@ -45,7 +45,7 @@ class QueryVectors:
         self._kept: OrderedDict[_Key, Sequence[float]] = OrderedDict()
         self._waiting: dict[_Key, asyncio.Task[Sequence[float]]] = {}
 
-    async def of(self, text: str, model: str) -> Sequence[float]:
+    async def vector_of_text(self, text: str, model: str) -> Sequence[float]:
         """Return the vector of a text; requests for the same one share one call of the model.
 
         Raises:

@@ -263,7 +263,7 @@ def _objects(
     }
     parts = [selected[each.ranking].slice(each.row, count) for each, count in _runs(places)]
     encoder = formats.make("ndjson")
-    pieces = [encoder.begin(parts[0].schema)]
+    pieces = [encoder.encode_start(parts[0].schema)]
     for batch in pa.concat_tables(parts).combine_chunks().to_batches():
         pieces.append(encoder.encode(batch))
     pieces.append(encoder.end(0))

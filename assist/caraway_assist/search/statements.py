@@ -130,7 +130,7 @@ def packed_vector(vector: Sequence[float]) -> bytes:
 @lru_cache(maxsize=256)
 def bound_vector(packed: bytes) -> Scalar:
     """Return the value of `$vector`."""
-    return ArrowValue.of(pa.array([packed], pa.binary()))
+    return ArrowValue.from_array(pa.array([packed], pa.binary()))
 
 
 def free_name(wanted: str, taken: Iterable[str]) -> str:

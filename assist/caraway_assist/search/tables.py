@@ -109,7 +109,7 @@ class TableRanker:
     ) -> RankedTable:
         table = ranking.table
         column = table.embedded_column(*ranking.columns)
-        vector = await self.vectors.of(request.text, column.embedder)
+        vector = await self.vectors.vector_of_text(request.text, column.embedder)
         metric = table.vectors.metric
         has_vectors = column.vector_column in table.schema.names
         # Texts without vectors are embedded whole: where chunks begin is stored with vectors.

@@ -34,7 +34,9 @@ class RankingWays:
     def __init__(self, ranker: TableRanker) -> None:
         self._ranker = ranker
 
-    async def of(self, made: Sequence[Ranking], where: str | None, at: ReadPoint) -> SearchWay:
+    async def choose_way(
+        self, made: Sequence[Ranking], where: str | None, at: ReadPoint
+    ) -> SearchWay:
         """Return how the rankings of a search run together; nothing is searched.
 
         Raises:

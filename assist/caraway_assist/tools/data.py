@@ -244,7 +244,7 @@ def _may_read(name: TableName, caller: ToolCaller) -> bool:
 
 def _encoded(batch: Any) -> bytes:
     encoder = formats.make("json")
-    parts = (encoder.begin(batch.schema), encoder.encode(batch), encoder.end(0))
+    parts = (encoder.encode_start(batch.schema), encoder.encode(batch), encoder.end(0))
     return b"".join(parts)
 
 

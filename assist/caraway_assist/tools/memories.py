@@ -45,7 +45,7 @@ class MemoryDataset:
             [ids, list(values), [str(caller.principal)] * len(ids), [datetime.now(UTC)] * len(ids)],
             schema=MEMORY_SCHEMA,
         )
-        given = GivenRows.of(rows, self.name)
+        given = GivenRows.from_table(rows, self.name)
         names = ", ".join(MEMORY_SCHEMA.names)
         request = QueryRequest(
             sql=f"INSERT INTO {quoted_table(self.name)} ({names}) "

@@ -162,7 +162,7 @@ class ToolService:
                 from caraway_ai.tools.http_tool import HttpService, HttpTool
 
                 params = secrets.expand_all(declared.params)
-                made.append(HttpTool(declared, HttpService.of(declared, params)))
+                made.append(HttpTool(declared, HttpService.from_params(declared, params)))
             case "websearch":
                 # As for HTTP.
                 from caraway_ai.tools.web_search import WebSearchTool
@@ -181,7 +181,7 @@ class ToolService:
 
         params = secrets.expand_all(declared.params)
         env = secrets.expand_all(declared.env)
-        server = McpServer(declared, McpConnection.of(declared, params, env))
+        server = McpServer(declared, McpConnection.from_params(declared, params, env))
         connection = self._tasks.spawn(server.run(), "keep an MCP server", tool=declared.name)
         return _Connected(declared, server, connection)
 

@@ -54,7 +54,7 @@ class WorkerRuns:
         """True if the process accepts no more work."""
         return self._queries.is_stopping
 
-    async def run(self, worker: DeclaredWorker, due: datetime) -> None:
+    async def run_worker(self, worker: DeclaredWorker, due: datetime) -> None:
         """Run a worker, and record how it ended.
 
         Raises:

@@ -96,7 +96,7 @@ class _Keeper:
     async def _once(self, due: datetime) -> None:
         self._is_running = True
         try:
-            await self._runs.run(self.worker, due)
+            await self._runs.run_worker(self.worker, due)
         except CarawayError as exc:
             logger.warning("worker failed",
                            extra={"worker": self.worker.name, "reason": exc.message})  # fmt: skip

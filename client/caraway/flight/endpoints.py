@@ -20,15 +20,15 @@ _BATCHES_AHEAD = 2
 class EndpointReader(Protocol):
     """The rows of one endpoint. `cancel` may be called in any thread."""
 
-    def take(self) -> "pa.RecordBatch | None": ...
+    def read_batch(self) -> "pa.RecordBatch | None": ...
     def cancel(self) -> None: ...
 
 
 class EndpointPump(Protocol):
     """One endpoint, which a thread of its own reads ahead."""
 
-    def begin(self) -> "pa.Schema": ...
-    def take(self) -> "pa.RecordBatch | None": ...
+    def read_schema(self) -> "pa.Schema": ...
+    def read_batch(self) -> "pa.RecordBatch | None": ...
     def close(self) -> None: ...
 
 
@@ -52,7 +52,7 @@ class ParallelEndpoints:
                 target=self._work, name=f"caraway-endpoint-{number}", daemon=True
             ).start()
 
-    def take(self) -> "pa.RecordBatch | None":
+    def read_batch(self) -> "pa.RecordBatch | None":
         """Return the next batch of any endpoint; None after the last one of all."""
         while self._left and not self._is_closed:
             try:
@@ -96,7 +96,7 @@ class ParallelEndpoints:
             if is_closed:
                 reader.cancel()
                 return
-            while (batch := reader.take()) is not None:
+            while (batch := reader.read_batch()) is not None:
                 self._put(batch)
         finally:
             with self._lock:
@@ -121,21 +121,21 @@ class OrderedEndpoints:
         self._lock = threading.Lock()
         self._read_ahead()
 
-    def begin(self) -> "pa.Schema":
+    def read_schema(self) -> "pa.Schema":
         """Wait for the schema of the first endpoint."""
-        return self._reading[0].begin()
+        return self._reading[0].read_schema()
 
-    def take(self) -> "pa.RecordBatch | None":
+    def read_batch(self) -> "pa.RecordBatch | None":
         """Return the next batch; None after the last one of the last endpoint."""
         while self._reading:
-            batch = self._reading[0].take()
+            batch = self._reading[0].read_batch()
             if batch is not None:
                 return batch
             with self._lock:
                 self._reading.popleft()
             self._read_ahead()
             if self._reading:
-                self._reading[0].begin()
+                self._reading[0].read_schema()
         return None
 
     def cancel(self) -> None:

@@ -50,7 +50,7 @@ class EndpointFeed(PumpSource):
         self._at = transport.address
         self._reader: Any = None
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         """Ask for the rows at the first location that can be reached."""
         *others, last = self._transport.choose(self._endpoint.locations)
         for address in others:
@@ -58,7 +58,7 @@ class EndpointFeed(PumpSource):
                 return self._begin_at(address)
         return self._begin_at(last)
 
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         with self._transport.mapped_errors(self._at):
             while self._reader is not None:
                 try:
@@ -98,7 +98,7 @@ class AnswerFeed(PumpSource):
     def ask(self) -> Any:
         """Return the FlightInfo of the answer."""
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         info = self.ask()
         self._promised = info.total_records
         if not info.endpoints:
@@ -113,13 +113,13 @@ class AnswerFeed(PumpSource):
             self._batches = made = OrderedEndpoints(
                 [partial(self._pump, endpoint) for endpoint in info.endpoints]
             )
-            return made.begin()
+            return made.read_schema()
         # No other stream to read, so this thread reads.
         self._batches = only = self._feed(info.endpoints[0])
-        return only.begin()
+        return only.read_schema()
 
-    def take(self) -> pa.RecordBatch | None:
-        batch = self._batches.take() if self._batches is not None else None
+    def read_batch(self) -> pa.RecordBatch | None:
+        batch = self._batches.read_batch() if self._batches is not None else None
         if batch is not None:
             self._rows += batch.num_rows
             return batch
@@ -139,7 +139,7 @@ class AnswerFeed(PumpSource):
 
     def _begun(self, endpoint: Any) -> EndpointFeed:
         feed = self._feed(endpoint)
-        feed.begin()
+        feed.read_schema()
         return feed
 
     def _pump(self, endpoint: Any) -> BatchPump:
@@ -193,8 +193,8 @@ class PreparedFeed(AnswerFeed):
                 if error.status != 404 or used is None or not used.is_reused:
                     raise
 
-    def take(self) -> pa.RecordBatch | None:
-        batch = super().take()
+    def read_batch(self) -> pa.RecordBatch | None:
+        batch = super().read_batch()
         if batch is None:
             self._give_back()
         return batch
@@ -208,7 +208,7 @@ class PreparedFeed(AnswerFeed):
     def _bound(self) -> Any:
         client = self._transport.connect(self._transport.address)
         options = self._transport.options(self._timeout_s)
-        self._used = self._pool.take(client, options, self._sql)
+        self._used = self._pool.take_statement(client, options, self._sql)
         prepared.bind(client, options, self._used, self._row)
         return client.get_flight_info(self._used.descriptor, options)
 

@@ -54,7 +54,7 @@ class PreparedPool:
         with self._lock:
             return sql in self._short
 
-    def take(self, client: Any, options: Any, sql: str) -> PreparedHandle:
+    def take_statement(self, client: Any, options: Any, sql: str) -> PreparedHandle:
         """Return an idle statement of this text, or prepare one."""
         with self._lock:
             abandoned, self._abandoned = self._abandoned, []

@@ -18,22 +18,22 @@ _JOIN_S = 2.0
 
 
 class PumpSource(ABC):
-    """The stream that a pump reads. `begin` and `take` run in its thread, `cancel` in any."""
+    """The stream of a pump. Its thread calls `read_schema` and `read_batch`, any `cancel`."""
 
     has_started = False
     """True if the server may have carried out a statement that writes."""
 
     @abstractmethod
-    def begin(self) -> "pa.Schema":
+    def read_schema(self) -> "pa.Schema":
         """Start the statement and return the schema of its rows."""
 
     @abstractmethod
-    def take(self) -> "pa.RecordBatch | None":
+    def read_batch(self) -> "pa.RecordBatch | None":
         """Return the next batch, or None after the last one."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Have the server stop; `take` then returns or raises soon."""
+        """Have the server stop; `read_batch` then returns or raises soon."""
 
 
 class BatchPump:
@@ -55,11 +55,11 @@ class BatchPump:
         """True if the server may have carried out a statement that writes."""
         return self._feed.has_started
 
-    def begin(self) -> "pa.Schema":
+    def read_schema(self) -> "pa.Schema":
         """Wait for the schema."""
         return self._take()
 
-    def take(self) -> "pa.RecordBatch | None":
+    def read_batch(self) -> "pa.RecordBatch | None":
         """Wait for the next batch; None after the last one."""
         if self._is_closed.is_set():
             return None
@@ -96,8 +96,8 @@ class BatchPump:
 
     def _work(self) -> None:
         try:
-            self._put(self._feed.begin())
-            while not self._is_closed.is_set() and (batch := self._feed.take()) is not None:
+            self._put(self._feed.read_schema())
+            while not self._is_closed.is_set() and (batch := self._feed.read_batch()) is not None:
                 self._put(batch)
             self._put(None)
         except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it

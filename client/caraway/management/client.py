@@ -188,7 +188,7 @@ class AsyncManagement(Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], A
         Raises:
             CarawayError: there is none.
         """
-        return await self._calls.run(lambda: self._blocking.find_project(name))
+        return await self._calls.run_call(lambda: self._blocking.find_project(name))
 
     async def wait_for_deployment(
         self,
@@ -205,13 +205,13 @@ class AsyncManagement(Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], A
         return found
 
     def _object(self, call: Call) -> Awaitable[Row]:
-        return self._calls.run(lambda: self._blocking._object(call))
+        return self._calls.run_call(lambda: self._blocking._object(call))
 
     def _text(self, call: Call) -> Awaitable[str]:
-        return self._calls.run(lambda: self._blocking._text(call))
+        return self._calls.run_call(lambda: self._blocking._text(call))
 
     def _content(self, call: Call) -> Awaitable[bytes]:
-        return self._calls.run(lambda: self._blocking._content(call))
+        return self._calls.run_call(lambda: self._blocking._content(call))
 
     def _nothing(self, call: Call) -> Awaitable[None]:
-        return self._calls.run(lambda: self._blocking._nothing(call))
+        return self._calls.run_call(lambda: self._blocking._nothing(call))

@@ -36,7 +36,7 @@ class SavedCredentials:
     """The URL of the service of the last sign-in."""
     services: Mapping[str, SavedCredential] = field(default_factory=dict)
 
-    def of(self, url: str) -> SavedCredential:
+    def credential_of(self, url: str) -> SavedCredential:
         """Return what is known of a service."""
         return self.services.get(normal(url), SavedCredential())
 

@@ -20,13 +20,13 @@ class HttpBatches:
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         """Wait for the schema."""
         with self._lock:
             self._reader = self._read(lambda: pa.ipc.open_stream(pa.PythonFile(self._body, "r")))
             return self._reader.schema
 
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         """Wait for the next batch; None after the last one."""
         with self._lock:
             if self._is_closed or self._reader is None:
@@ -38,7 +38,7 @@ class HttpBatches:
                 return None
 
     def close(self) -> None:
-        """Close the connection. It waits for a `take` in another thread."""
+        """Close the connection. It waits for a `read_batch` in another thread."""
         self._is_closed = True
         with self._lock:
             self._reader = None

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class BatchSource(Protocol):
     """Batches in order. `close` cancels the statement unless it has ended."""
 
-    def begin(self) -> "pa.Schema": ...
-    def take(self) -> "pa.RecordBatch | None": ...
+    def read_schema(self) -> "pa.Schema": ...
+    def read_batch(self) -> "pa.RecordBatch | None": ...
     def close(self) -> None: ...
 
 
@@ -59,7 +59,7 @@ class RecordReader:
         batch, self._first = self._first, None
         if batch is None:
             try:
-                batch = self._source.take()
+                batch = self._source.read_batch()
             except BaseException:
                 self.close()
                 raise
@@ -115,7 +115,7 @@ class RecordReader:
 def opened(source: BatchSource) -> RecordReader:
     """Wait for the schema and the first batch, so that earlier failures can be retried."""
     try:
-        return RecordReader(source, source.begin(), source.take())
+        return RecordReader(source, source.read_schema(), source.read_batch())
     except BaseException:
         source.close()
         raise

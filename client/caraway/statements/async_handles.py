@@ -46,7 +46,9 @@ class AsyncReader:
 
     async def read_next_batch(self) -> "pa.RecordBatch | None":
         """Return the next batch, or None after the last one."""
-        return await self._calls.run(self._reader.read_next_batch, abandoned=self._reader.close)
+        return await self._calls.run_call(
+            self._reader.read_next_batch, abandoned=self._reader.close
+        )
 
     async def read_all(
         self, on_data: "Callable[[pa.RecordBatch], object] | None" = None
@@ -66,7 +68,7 @@ class AsyncReader:
 
     async def close(self) -> None:
         """Cancel the statement unless all rows were read."""
-        await self._calls.run(self._reader.close)
+        await self._calls.run_call(self._reader.close)
 
 
 class AsyncQueryHandle:
@@ -82,7 +84,7 @@ class AsyncQueryHandle:
 
     async def status(self, wait: float = 0.0) -> QueryState:
         """Return the state of the query, waiting up to `wait` seconds for it to finish."""
-        return await self._calls.run(lambda: self._handle.status(wait))
+        return await self._calls.run_call(lambda: self._handle.status(wait))
 
     async def wait(
         self,
@@ -98,7 +100,7 @@ class AsyncQueryHandle:
         # Short waits: a task that is cancelled must not hold a thread for long.
         while True:
             left_s = 1.0 if deadline is None else min(1.0, max(0.0, deadline - loop.time()))
-            state = await self._calls.run(functools.partial(self._handle.wait, left_s))
+            state = await self._calls.run_call(functools.partial(self._handle.wait, left_s))
             if on_progress is not None:
                 on_progress(state)
             if state.is_over or (deadline is not None and loop.time() >= deadline):
@@ -113,12 +115,12 @@ class AsyncQueryHandle:
     async def reader(self) -> AsyncReader:
         """Wait for the query to finish and read its rows batch by batch."""
         await self.wait()
-        reader = await self._calls.run(self._handle.reader, unwanted=RecordReader.close)
+        reader = await self._calls.run_call(self._handle.reader, unwanted=RecordReader.close)
         return AsyncReader(reader, self._calls)
 
     async def cancel(self) -> QueryState:
         """Cancel the query unless it has finished. Requires a key with write access."""
-        return await self._calls.run(self._handle.cancel)
+        return await self._calls.run_call(self._handle.cancel)
 
 
 class ThreadedCalls:
@@ -127,7 +129,7 @@ class ThreadedCalls:
     def __init__(self, threads: int = THREADS) -> None:
         self._threads = ThreadPoolExecutor(threads, "caraway-client")
 
-    async def run(
+    async def run_call(
         self,
         call: Callable[[], T],
         *,

@@ -19,7 +19,7 @@ class StoreMetrics:
     def render(self, free_bytes: int, disk_bytes: int) -> bytes:
         """Return the metrics in the Prometheus text format."""
         state = _StoreState(self, free_bytes, disk_bytes)
-        return Page(lambda: Families("caraway_store_").of(_STORE, state)).render()
+        return Page(lambda: Families("caraway_store_").families_of(_STORE, state)).render()
 
 
 @dataclass(frozen=True, slots=True)

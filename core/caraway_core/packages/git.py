@@ -79,7 +79,7 @@ class Checkout:
             GitError: it cannot be read.
             ValueError: it is too large, a symbolic link or a submodule.
         """
-        listed = await self._commands.run(
+        listed = await self._commands.run_git(
             "--literal-pathspecs", "ls-tree", "-z", "--full-tree", "--", self.commit_sha, path
         )
         mode, kind, name = [*listed.partition(b"\t")[0].decode().split(), "", "", ""][:3]
@@ -89,9 +89,9 @@ class Checkout:
             raise ValueError("is a submodule, which is not read")
         if kind != "blob":
             return None
-        if int(await self._commands.run("cat-file", "-s", name)) > most_bytes:
+        if int(await self._commands.run_git("cat-file", "-s", name)) > most_bytes:
             raise ValueError(f"has more than {most_bytes} bytes")
-        return await self._commands.run("cat-file", "blob", name)
+        return await self._commands.run_git("cat-file", "blob", name)
 
 
 async def find_branch(url: str, branch: str | None) -> str | None:
@@ -102,10 +102,12 @@ async def find_branch(url: str, branch: str | None) -> str | None:
     """
     with _commands(url, None) as commands:
         if branch is not None:
-            found = await commands.run("ls-remote", "--heads", "--", url, f"refs/heads/{branch}")
+            found = await commands.run_git(
+                "ls-remote", "--heads", "--", url, f"refs/heads/{branch}"
+            )
             names = {line.partition(b"\t")[2].decode() for line in found.splitlines()}
             return branch if f"refs/heads/{branch}" in names else None
-        found = await commands.run("ls-remote", "--symref", "--", url, "HEAD")
+        found = await commands.run_git("ls-remote", "--symref", "--", url, "HEAD")
     for line in found.decode(errors="replace").splitlines():
         if line.startswith("ref: refs/heads/"):
             return line.split("\t")[0].removeprefix("ref: refs/heads/")
@@ -120,14 +122,14 @@ async def fetched(url: str, ref: str, token: str | None = None) -> AsyncIterator
         GitError: it cannot be fetched.
     """
     with _commands(url, token) as commands:
-        await commands.run("init", "--quiet", "--bare", ".")
-        await commands.run(
+        await commands.run_git("init", "--quiet", "--bare", ".")
+        await commands.run_git(
             "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules",
             "--filter=blob:none", "--", "origin", ref,
         )  # fmt: skip
-        found = await commands.run("rev-parse", "--verify", "FETCH_HEAD^{commit}")
+        found = await commands.run_git("rev-parse", "--verify", "FETCH_HEAD^{commit}")
         sha = found.decode().strip()
-        message = (await commands.run("log", "-1", "--format=%s", sha)).decode(errors="replace")
+        message = (await commands.run_git("log", "-1", "--format=%s", sha)).decode(errors="replace")
         yield Checkout(sha, message.strip()[:500], commands)
 
 
@@ -147,7 +149,7 @@ class _Commands:
     url: str
     token: str | None = field(repr=False)
 
-    async def run(self, *arguments: str) -> bytes:
+    async def run_git(self, *arguments: str) -> bytes:
         scheme = self.url.partition("://")[0]
         chosen = (*_SETTINGS, f"protocol.{scheme}.allow=always", f"remote.origin.url={self.url}")
         settings = [part for each in chosen for part in ("-c", each)]

@@ -286,7 +286,7 @@ class Fleet(Protocol):
         """Run a test fragment on the executor; success makes it ready."""
         ...
 
-    async def run(
+    async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         """Run a task and keep its rows in the exchange."""
@@ -318,7 +318,7 @@ class Fleet(Protocol):
         """End an offer; whoever reads it is told the reason. Does not wait for the executor."""
         ...
 
-    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+    async def read_offer(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
         """Read an offer here, for a client that does not reach its executor."""
         ...
 

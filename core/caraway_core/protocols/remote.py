@@ -42,7 +42,7 @@ class RemoteReader(Protocol):
 class RemoteInsert(Protocol):
     """Rows that are inserted into a table, all or none. Its methods block."""
 
-    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
+    def insert_rows(self, rows: Iterator[pa.RecordBatch]) -> int:
         """Insert the rows in one transaction, and return their number.
 
         The first row is asked for when the transaction has begun. An error of `rows` ends it.
@@ -93,7 +93,7 @@ class TableChange:
 class RemoteChange(Protocol):
     """An UPDATE or DELETE of all of its rows, or none. Its methods block."""
 
-    def run(self) -> int:
+    def write_rows(self) -> int:
         """Change the rows in one transaction, and return how many met the condition.
 
         Raises:

@@ -146,11 +146,12 @@ def _called(calls: Sequence[FunctionCall]) -> set[str]:
 
 def _typed(function: SqlFunction, body: str) -> str:
     if not function.is_table:
-        return function.returns.of(body) if function.returns is not None else f"({body})"
+        return function.returns.cast_of(body) if function.returns is not None else f"({body})"
     if not function.columns:
         return f"({body})"
     columns = ", ".join(
-        f"{each.cast.of(quoted(each.name))} AS {quoted(each.name)}" for each in function.columns
+        f"{each.cast.cast_of(quoted(each.name))} AS {quoted(each.name)}"
+        for each in function.columns
     )
     return f"(SELECT {columns} FROM ({body}) AS {quoted(function.name)})"
 
@@ -262,7 +263,7 @@ class _Expansion:
                 )
             elif uses.count(name) > 1:
                 self._check_random(call, function, parameter, text)
-            values[name] = parameter.cast.of(text), text
+            values[name] = parameter.cast.cast_of(text), text
         return values
 
     def _given(self, call: FunctionCall, function: SqlFunction, depth: int) -> dict[str, str]:

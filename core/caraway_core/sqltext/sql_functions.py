@@ -17,7 +17,7 @@ class SqlCast:
     before: str = "("
     after: str = ")"
 
-    def of(self, expression: str) -> str:
+    def cast_of(self, expression: str) -> str:
         """Return the expression as a value of the type."""
         return f"{self.before}{expression}{self.after}"
 

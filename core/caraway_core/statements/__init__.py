@@ -81,7 +81,7 @@ class GivenRows:
     replaces: bool = False
 
     @classmethod
-    def of(
+    def from_table(
         cls, rows: pa.Table, target: TableName | None = None, *, replaces: bool = False
     ) -> "GivenRows":
         """Give rows a name of their own."""

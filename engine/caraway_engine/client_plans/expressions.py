@@ -81,7 +81,7 @@ class Scope:
         if measure.HasField("filter"):
             condition = f" FILTER (WHERE {self.written(measure.filter).sql})"
         sql, type_ = self._called(found, condition)
-        return calls.aggregated(self.functions.of(found.function_reference), sql, type_)
+        return calls.aggregated(self.functions.function_of(found.function_reference), sql, type_)
 
     def key(self, field: SortField) -> tuple[PlanTerm, str]:
         """Return what to sort by, and the words for the direction. Raises the same."""
@@ -95,7 +95,7 @@ class Scope:
         check_options(found)
         if found.phase not in _PHASES:
             raise unsupported("an aggregate of intermediate results")
-        function = self.functions.of(found.function_reference)
+        function = self.functions.function_of(found.function_reference)
         arguments, parts = self._arguments(found)
         if parts:
             raise unsupported(f"the word {parts[0]!r} as an argument of {function.name}")
@@ -154,11 +154,11 @@ class Scope:
         only(found, "function_reference", "arguments", "options", "output_type")
         check_options(found)
         arguments, parts = self._arguments(found)
-        function = self.functions.of(found.function_reference)
+        function = self.functions.function_of(found.function_reference)
         return calls.scalar(function, arguments, parts, _declared(found))
 
     def _window(self, found: Expression.WindowFunction) -> PlanTerm:
-        function = self.functions.of(found.function_reference)
+        function = self.functions.function_of(found.function_reference)
         if function.name not in _FRAMED and function.name not in _FRAMELESS:
             raise unsupported(f"the window function {function.name!r}")
         self.losses.check_window(function.name)

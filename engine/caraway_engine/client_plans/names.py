@@ -54,7 +54,7 @@ class PlanFunctions:
                 reference = reference if has_uris or not reference else _NO_URN
             self._known[anchor] = _function(str(declared.name), reference, standard)
 
-    def of(self, anchor: int) -> PlanFunction:
+    def function_of(self, anchor: int) -> PlanFunction:
         """Return the function with an anchor.
 
         Raises:
@@ -72,7 +72,7 @@ class PlanFunctions:
         if condition.WhichOneof("rex_type") != "scalar_function":
             return {""}
         call = condition.scalar_function
-        name = self.of(call.function_reference).name
+        name = self.function_of(call.function_reference).name
         if name != "and":
             return {name}
         return {found for each in call.arguments for found in self.joined(each.value)}

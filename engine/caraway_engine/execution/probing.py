@@ -9,7 +9,7 @@ from datafusion import DataFrame, RecordBatchStream, SessionConfig, SessionConte
 class Probe:
     """A statement that takes no time, once a thread of the engine takes it."""
 
-    async def run(self) -> None:
+    async def run_statement(self) -> None:
         """Return once a thread has run the statement."""
         # Starting it blocks until such a thread is free. A thread that calls a model is only free
         # once the event loop has passed on the vectors.

@@ -30,7 +30,7 @@ def mend(scope: SelectScope, types: Types) -> bool:
     calls = [each for each in scope.expressions() if syntax.function_name(each) == EMBED]
     if not calls:
         return False
-    types.of(scope, [text for call in calls for text in syntax.arguments(call)[:1]])
+    types.types_of(scope, [text for call in calls for text in syntax.arguments(call)[:1]])
     lists = [call for call in calls if _is_list(scope, syntax.arguments(call)[:1])]
     for call in lists:
         call["Function"]["name"][-1]["Identifier"]["value"] = EMBED_ARRAY

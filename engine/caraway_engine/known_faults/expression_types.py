@@ -36,7 +36,7 @@ class Types:
         value = self._parameters.get(placeholder[1:])
         return value.is_valid if isinstance(value, pa.Scalar) else value is not None
 
-    def of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
+    def types_of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT, or None if it is unknown."""
         known = scope.types
         unknown = list({id(each): each for each in expressions if id(each) not in known}.values())

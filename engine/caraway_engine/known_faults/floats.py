@@ -67,7 +67,7 @@ def mend_extremes(scope: SelectScope, types: Types) -> bool:
     arguments = [syntax.arguments(each)[0] for each in calls]
     changes = [
         (call, _extreme(call, type_))
-        for call, type_ in zip(calls, types.of(scope, arguments), strict=True)
+        for call, type_ in zip(calls, types.types_of(scope, arguments), strict=True)
         if type_ in _SQL_TYPES
     ]
     return _replaced(changes)
@@ -104,7 +104,7 @@ def mend_zeros(scope: SelectScope, types: Types) -> bool:
     keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
     changes = [
         (key, syntax.filled(_ONE_ZERO, a=dict(key)))
-        for key, type_ in zip(keys, types.of(scope, keys), strict=True)
+        for key, type_ in zip(keys, types.types_of(scope, keys), strict=True)
         if type_ in _SQL_TYPES
     ]
     changed = {id(key) for key, _ in changes}
@@ -130,7 +130,7 @@ def _negative_zero(value: Tree) -> Tree | None:
 def _listed(values: list[Tree], scope: SelectScope, types: Types) -> Iterator[tuple[Tree, Tree]]:
     """Yield the values of a list that may be -0.0, with the forms that are 0.0."""
     found = [each for each in values if _may_be_zero(each) and not _is_plain_number(each)]
-    for value, type_ in zip(found, types.of(scope, found), strict=True):
+    for value, type_ in zip(found, types.types_of(scope, found), strict=True):
         if type_ in _SQL_TYPES:
             yield value, syntax.filled(_ONE_ZERO, a=dict(value))
         elif syntax.kind(value) == "Value" and type_ is not None and pa.types.is_string(type_):
@@ -173,7 +173,7 @@ def mend_moving(scope: SelectScope, types: Types) -> bool:
     arguments = [syntax.arguments(each)[0] for each in calls]
     return _replaced([
         (call, {"Nested": _moving(dict(call))})
-        for call, type_ in zip(calls, types.of(scope, arguments), strict=True)
+        for call, type_ in zip(calls, types.types_of(scope, arguments), strict=True)
         if type_ in _SQL_TYPES
     ])  # fmt: skip
 
@@ -202,7 +202,7 @@ def hide_from_statistics(scope: SelectScope, types: Types, name_of: NameOf) -> b
     found = list(_compared(scope))
     in_conditions = _replaced([
         (each, syntax.filled(_HIDDEN, a=dict(each)))
-        for each, type_ in zip(found, types.of(scope, found), strict=True)
+        for each, type_ in zip(found, types.types_of(scope, found), strict=True)
         if type_ in _SQL_TYPES
     ])  # fmt: skip
     return _hide_first_by(scope, types, name_of) | in_groups | in_conditions
@@ -213,7 +213,7 @@ def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
     found = list(columns.outside_aggregates(scope.select["having"]))
     names = {
         columns.spelling(each)[-1]
-        for each, type_ in zip(found, types.of(scope, found), strict=True)
+        for each, type_ in zip(found, types.types_of(scope, found), strict=True)
         if type_ in _SQL_TYPES
     }
     form = syntax.filled(_HIDDEN, a={"Identifier": syntax.identifier("__column")})

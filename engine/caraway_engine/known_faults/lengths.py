@@ -39,7 +39,7 @@ def mend(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
     Raises:
         InvalidQueryError: the statement computes the minimum or maximum of intervals.
     """
-    types.of(scope, candidates(scope))
+    types.types_of(scope, candidates(scope))
     for call in _extremes(scope):
         if any(_is_interval(scope, each) for each in syntax.arguments(call)):
             name = syntax.function_name(call)

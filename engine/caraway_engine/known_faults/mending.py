@@ -291,7 +291,7 @@ def _mended(
     for scope in reversed(list(scopes.scopes(statement))):
         names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
-        types.of(
+        types.types_of(
             scope,
             [
                 *overflow.candidates(scope),
@@ -300,7 +300,7 @@ def _mended(
             ],
         )
         if has_lengths:
-            is_needed |= lengths.mend(scope, types, names.of)
+            is_needed |= lengths.mend(scope, types, names.name_of)
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_right_joins:
             is_needed |= right_joins.mend(scope, types, also_full=swaps_full)
@@ -308,7 +308,7 @@ def _mended(
             is_needed |= joining.mend_equalities(scope)
         is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
-            is_needed |= floats.hide_from_statistics(scope, types, names.of)
+            is_needed |= floats.hide_from_statistics(scope, types, names.name_of)
         is_guarded |= _applied(_GUARDS, scope, types)
         names.keep()
     if not is_needed and not is_guarded:
@@ -360,7 +360,7 @@ class _Names:
             if "UnnamedExpr" in each
         ]
 
-    def of(self, item: Tree) -> str | None:
+    def name_of(self, item: Tree) -> str | None:
         """Return the name that the engine gave to an item before it was rewritten."""
         for each, before, known in self._before:
             if each is item:
@@ -372,5 +372,5 @@ class _Names:
         for item, before, _ in self._before:
             if item == before or "UnnamedExpr" not in item:
                 continue
-            if (name := self.of(item)) is not None:
+            if (name := self.name_of(item)) is not None:
                 syntax.replace(item, scopes.named(item["UnnamedExpr"], name))

@@ -29,7 +29,7 @@ def mend(scope: SelectScope, types: Types) -> bool:
     for condition in (scope.select["selection"], scope.select["having"]):
         found += [each for each in syntax.inside(condition) if _is_of_zone(each)]
     values = [_valued(each) for each in found]
-    for old, value, type_ in zip(found, values, types.of(scope, values), strict=True):
+    for old, value, type_ in zip(found, values, types.types_of(scope, values), strict=True):
         is_tried = "Cast" in old and old["Cast"]["kind"] in _TRIED
         if type_ == pa.int64() and not is_tried:
             value = syntax.filled(_SECONDS, a=value)

@@ -62,7 +62,7 @@ class _Arithmetic:
         # A key has to stay equal to the expression of GROUP BY that it repeats.
         sorting = () if scopes.is_grouped(scope) else scope.sorting()
         self._sorting = set(map(id, sorting))
-        types.of(scope, candidates(scope))
+        types.types_of(scope, candidates(scope))
 
     def guard(self) -> bool:
         """Replace the arithmetic that may overflow; return whether there was any."""

@@ -49,7 +49,7 @@ def keys(scope: SelectScope, types: Types, name_of: NameOf) -> Iterator[WrappedS
         if item is None:
             continue
         value = _value(item)
-        (type_,) = types.of(scope, [value])
+        (type_,) = types.types_of(scope, [value])
         yield WrappedSortKey(place, type_, value, _namer(item, place, number, name_of))
 
 

@@ -70,7 +70,7 @@ def keep_types(scope: SelectScope, types: Types) -> bool:
         return False
     plain = [each for each in grouped if is_one(each) and not syntax.is_distinct(each)]
     sums = [each for each in plain if syntax.function_name(each) == "sum"]
-    found = zip(sums, types.of(scope, sums), strict=True)
+    found = zip(sums, types.types_of(scope, sums), strict=True)
     changes = [(each, type_) for each, type_ in found if _may_widen(type_)]
     for node, type_ in changes:
         (argument,) = syntax.arguments(node)

@@ -84,7 +84,7 @@ class AnswerReading:
         self._is_closed = False
         self._lock = Lock()
 
-    def begin(self) -> None:
+    def send_statement(self) -> None:
         """Send the statement to the database, and wait for the first rows."""
         if self._rows is None:
             rows = read(self._answer)
@@ -97,7 +97,7 @@ class AnswerReading:
 
     def next(self) -> pa.RecordBatch | None:
         """Return the next batch, or None at the end."""
-        self.begin()
+        self.send_statement()
         return self._first.pop() if self._first else next(self._batches, None)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -136,7 +136,9 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
     ) -> RowScan:
         """Return a scan of the rows that pass the filter, with the requested columns."""
         names = tuple(self.schema.names if columns is None else columns)
-        return RowScan(self.schema, names, _Rows(self, LocalCondition.of(filter)), OpenedReads())
+        return RowScan(
+            self.schema, names, _Rows(self, LocalCondition.from_filter(filter)), OpenedReads()
+        )
 
     def taken(self) -> AnswerReading:
         """Return a read that is not taken yet."""
@@ -153,5 +155,5 @@ class _Rows:
     left: LocalCondition
     query: None = None
 
-    def begin(self, reads: OpenedReads) -> AnswerReading:
+    def begin_rows(self, reads: OpenedReads) -> AnswerReading:
         return self.dataset.taken()

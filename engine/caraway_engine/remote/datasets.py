@@ -65,7 +65,7 @@ class _Answer:
     query: SourceQuery
     left: LocalCondition
 
-    def begin(self, reads: OpenedReads) -> RemoteRows:
+    def begin_rows(self, reads: OpenedReads) -> RemoteRows:
         return answers.read(self.query)
 
 

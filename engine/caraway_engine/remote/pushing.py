@@ -69,7 +69,7 @@ def pushed(
     if safety.objection(plan, uncut, functions):
         return None
     root = plan.relations[0].root
-    return _Pushing(functions, tables, schemas).of(unfolding.unfolded(root.input))
+    return _Pushing(functions, tables, schemas).push_plan(unfolding.unfolded(root.input))
 
 
 class _Pushing:
@@ -88,7 +88,7 @@ class _Pushing:
         self._naming = naming.Naming(functions)
         self._answers: dict[str, SourceQuery] = {}
 
-    def of(self, rel: Rel) -> PushedPlan | None:
+    def push_plan(self, rel: Rel) -> PushedPlan | None:
         """Push as much as possible, starting at the root of the plan."""
         try:
             answer = self._answer(rel, self._query(rel))

@@ -29,7 +29,7 @@ class PlannedRows(Protocol):
         """The statement that a database gets for the rows, if one does."""
         ...
 
-    def begin(self, reads: OpenedReads) -> RemoteRows:
+    def begin_rows(self, reads: OpenedReads) -> RemoteRows:
         """Return the rows; reading them starts with the first one."""
         ...
 
@@ -80,7 +80,7 @@ class _Fragment:
     ) -> "RowScan":
         """Return a scan of the rows that pass the filter, with the requested columns."""
         names = tuple(self.source.schema.names if columns is None else columns)
-        rows = self.source.plan(names, LocalCondition.of(filter))
+        rows = self.source.plan(names, LocalCondition.from_filter(filter))
         return RowScan(self.source.schema, names, rows, self.reads)
 
 
@@ -100,7 +100,7 @@ class RowScan:
 
     def to_batches(self) -> Generator[pa.RecordBatch]:
         """Yield the rows. Errors are raised as marks, because the engine keeps only their text."""
-        rows = self.rows.begin(self.reads)
+        rows = self.rows.begin_rows(self.reads)
         if not self.reads.add(rows):
             return
         try:

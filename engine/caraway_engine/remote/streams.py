@@ -73,7 +73,7 @@ class PreparedStream(OwnStream):
     async def __anext__(self) -> OwnBatch:
         if self._stream is None:
             loop = asyncio.get_running_loop()
-            begun = [loop.run_in_executor(pool, each.begin) for each in self._readings]
+            begun = [loop.run_in_executor(pool, each.send_statement) for each in self._readings]
             await asyncio.gather(*begun)
             # Starting waits for a thread of the engine, which may wait for the event loop.
             self._stream = await loop.run_in_executor(pool, self._start)

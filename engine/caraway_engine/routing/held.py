@@ -43,7 +43,7 @@ class HeldPlanners:
     def __len__(self) -> int:
         return len(self._held)
 
-    def begin(self, plan: PlanId) -> None:
+    def register_plan(self, plan: PlanId) -> None:
         """Register a plan id; the oldest entry is dropped when there are too many."""
         self._held[plan] = None
         if len(self._held) > self._most:
@@ -54,7 +54,7 @@ class HeldPlanners:
         if plan in self._held:
             self._held[plan] = under_way
 
-    def of(self, plan: PlanId) -> StagedStatement:
+    def planner_of(self, plan: PlanId) -> StagedStatement:
         """Return the planner of a plan id.
 
         Raises:

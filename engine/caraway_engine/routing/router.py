@@ -70,7 +70,7 @@ class Router:
         known = self._known(session, question)
         if known is not None:
             return known
-        self._held.begin(question.plan)
+        self._held.register_plan(question.plan)
         under_way: StagedStatement | None = None
         try:
             decision, under_way = await self._in_thread(partial(self._made, session, question))
@@ -83,13 +83,13 @@ class Router:
 
     async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
         """See `Planning.advance`."""
-        under_way = self._held.of(plan)
+        under_way = self._held.planner_of(plan)
         under_way.graph = await self._in_thread(partial(_advanced, under_way, measured))
         return under_way.graph
 
     async def describe(self, plan: PlanId) -> Described:
         """See `Planning.describe`."""
-        under_way = self._held.of(plan)
+        under_way = self._held.planner_of(plan)
         return await self._in_thread(partial(explaining.described, under_way, under_way.graph))
 
     def forget(self, plan: PlanId) -> None:

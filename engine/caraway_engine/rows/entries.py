@@ -38,7 +38,7 @@ class EntryChanges:
         """True if all changes insert rows that need no look at other rows."""
         return self.ops.count(Op.INSERT) == len(self.ops)
 
-    def of(self, partition: str | None) -> Sequence[int]:
+    def changes_of(self, partition: str | None) -> Sequence[int]:
         """Return the changes that concern a partition, or all changes for None."""
         if partition is None or self._by_partition is None:
             return range(len(self.ops))

@@ -26,7 +26,7 @@ class Chunks(Protocol):
 
     def held(self, chunk: ChunkInfo) -> Chunk | None: ...
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         """Count bytes as used for as long as the returned object is kept.
 
         Raises:
@@ -42,7 +42,7 @@ class NoChunks:
         """Return None: no chunk is in memory."""
         return None
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         """Return None: memory is not counted."""
         return None
 

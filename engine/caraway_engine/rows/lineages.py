@@ -159,7 +159,7 @@ class Lineage:
                 for unit in units.of_chunk(self._table, self._spec.schema, found[info])
             ]
             base = [(unit.batch, unit.holder) for unit in sources]
-            hold = partial(chunks.take, self._table)
+            hold = partial(chunks.count_bytes, self._table)
             made = Merged(self._table, self._spec, base, hold, sources)
             self._merged[group] = made
         return made

@@ -94,7 +94,7 @@ class Merged:
         Raises:
             OutOfMemoryQueryError: it does not fit.
         """
-        rows = entry.of(partition)
+        rows = entry.changes_of(partition)
         return self._hold(_size(entry, len(rows))) if rows else None
 
     def apply(self, entry: EntryChanges, partition: str | None, room: object = None) -> None:
@@ -104,7 +104,7 @@ class Merged:
             OutOfMemoryQueryError: it does not fit; nothing has changed.
             DuplicateError: it violates a unique index; this object must not be used again.
         """
-        rows = entry.of(partition)
+        rows = entry.changes_of(partition)
         if rows:
             holder = room if room is not None else self.room(entry, partition)
             work = _Work(self.applied + 1, len(self._dead_log))

@@ -46,7 +46,9 @@ def _best(
     chosen = np.flatnonzero(read.usable)
     # Most often every vector can be scored, and the matrix need not be copied.
     is_whole = len(chosen) == len(read.matrix) and len(read.matrix.matrices) == 1
-    found = exact.scores(read.matrix.matrices[0] if is_whole else read.matrix.take(chosen), wanted)
+    found = exact.scores(
+        read.matrix.matrices[0] if is_whole else read.matrix.copy_vectors(chosen), wanted
+    )
     found, chosen = found[np.isfinite(found)], chosen[np.isfinite(found)]
     if read.rows is None or read.parts is None:
         best[chosen] = found
@@ -64,4 +66,4 @@ def _query(packed: Any, metric: Any) -> QueryVector:
         raise ValueError("the vector of a search is bytes of 32-bit floats")
     if metric not in METRICS:
         raise ValueError(f"the metric of a search is one of {', '.join(METRICS)}")
-    return QueryVector.of(np.frombuffer(packed, np.float32), metric)
+    return QueryVector.from_values(np.frombuffer(packed, np.float32), metric)

@@ -111,7 +111,7 @@ class Session:
         plan = self._statements.kept(statement)
         return plan is not None and self._short.is_instant(plan)
 
-    def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
+    def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
         """Begin the work of a task, after a fragment is planned; blocks while files are listed.
 
         Raises:
@@ -217,7 +217,7 @@ class Session:
             if short is None:
                 stream = made.start()
             else:
-                stream, read = short.begin(made)
+                stream, read = short.start_plan(made)
                 on_whole = self._statements.reruns.watch(plan, short.watch(made, stream))
         except BaseException as exc:
             raise self._translate(exc) from exc

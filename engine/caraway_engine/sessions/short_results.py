@@ -44,7 +44,7 @@ class ShortResults:
         with self._lock:
             return plan in self._instant
 
-    def begin(self, made: Startable) -> tuple[Any, RowsAhead | None]:
+    def start_plan(self, made: Startable) -> tuple[Any, RowsAhead | None]:
         """Start a plan; return its stream, and its rows if they were expected to be short."""
         plan = made.plan
         with self._lock:

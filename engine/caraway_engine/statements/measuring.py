@@ -64,7 +64,7 @@ def measure(
 
     Calls `watch` as sizes grow; it may raise to stop early.
     """
-    return _Measuring(sql, views, parameters, watch).run()
+    return _Measuring(sql, views, parameters, watch).measure_text()
 
 
 class _Measuring:
@@ -81,7 +81,7 @@ class _Measuring:
         """The totals of the text as written, regardless of how often CTEs are read."""
         self._resume = 0
 
-    def run(self) -> Size:
+    def measure_text(self) -> Size:
         """Measure the whole text."""
         word, before = "", ""
         for token in lexer.matches(self._sql):

@@ -113,7 +113,7 @@ def _search(call: TableCall, parameters: Parameters) -> AskedSearch:
         if place >= 2 and _SEARCH.index(name) < place:
             given.fail(argument, f"its `{name}` is not in its place")
         place = _SEARCH.index(name) + 1
-        given.take(name, argument)
+        given.take_argument(name, argument)
     return AskedSearch(
         call,
         _METHODS[call.function],
@@ -173,7 +173,7 @@ def _decay(given: "_Given") -> RecencyDecay | None:
 def _reranking(call: TableCall, parameters: Parameters) -> AskedReranking:
     given = _Given(call, parameters, _RERANK)
     for name, argument in zip(_RERANK, given.positional, strict=False):
-        given.take(name, argument)
+        given.take_argument(name, argument)
     if len(given.positional) > len(_RERANK):
         given.fail(None, "it has too many arguments")
     return AskedReranking(
@@ -204,9 +204,9 @@ class _Given:
             name = _ALIASES.get(argument.name, argument.name)
             if name not in names:
                 self._unknown(argument, argument.name, names)
-            self.take(name, argument)
+            self.take_argument(name, argument)
 
-    def take(self, name: str, argument: CallArgument) -> None:
+    def take_argument(self, name: str, argument: CallArgument) -> None:
         """Take the argument of a name."""
         if name in self._by_name:
             self.fail(argument, f"its `{name}` is given twice")

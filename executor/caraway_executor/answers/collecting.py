@@ -28,7 +28,7 @@ async def collect(
     empty = plain.plain_schema(schema).empty_table()
     parted: list[list[pa.Table]] = [[] for _ in range(by.count)]
     async for chunk in chunks(stream, schema):
-        place.take(chunk.nbytes)
+        place.take_bytes(chunk.nbytes)
         for tables, table in zip(parted, await splitting.split(chunk, by), strict=True):
             tables.append(table)
     if by.extra:

@@ -71,7 +71,7 @@ class OfferedRows:
         self._failure: BaseException | None = None
         self._rows = self._size_bytes = 0
 
-    async def begin(self) -> None:
+    async def start_task(self) -> None:
         """Start the task and wait for its first batch, unless that was done.
 
         Raises:
@@ -86,14 +86,14 @@ class OfferedRows:
         if self._failure is not None:
             raise self._failure
 
-    async def take(self) -> pa.RecordBatch | None:
+    async def read_batch(self) -> pa.RecordBatch | None:
         """Return the next batch as the engine made it; None is the end.
 
         Raises:
             CarawayError: the task failed, or the offer was withdrawn.
         """
         self.touched_s = time.monotonic()
-        await self.begin()
+        await self.start_task()
         item = await self._ready.get()
         self.touched_s = time.monotonic()
         if isinstance(item, BaseException):
@@ -181,7 +181,7 @@ class Offers:
         Raises:
             OverloadedError: there are too many, or their inputs do not fit in memory.
         """
-        if len(self._open) >= self._most or not self._room.take(held_bytes):
+        if len(self._open) >= self._most or not self._room.take_bytes(held_bytes):
             raise OverloadedError(
                 "the executor holds as many parts of answers as it may; fetch those that wait",
                 retry_after_s=5,
@@ -207,7 +207,7 @@ class Offers:
             return found
         raise AnswerCutError(found or _unknown())
 
-    def take(self, offer_id: str, credential: str | None) -> OfferedRows:
+    def take_offer(self, offer_id: str, credential: str | None) -> OfferedRows:
         """Hand out an offer, once; None means that the credential was checked elsewhere.
 
         Raises:
@@ -313,7 +313,7 @@ class TakenStream:
         return self
 
     async def __anext__(self) -> pa.RecordBatch:
-        batch = await self._rows.take()
+        batch = await self._rows.read_batch()
         if batch is None:
             await self._offers.end(self._rows.offer.offer_id)
             raise StopAsyncIteration

@@ -46,4 +46,4 @@ _EXECUTOR: Table[tuple[ExecutorTallies, int]] = (
 
 def render(tallies: ExecutorTallies, active_tasks: int) -> bytes:
     """Return the metrics page in Prometheus text format."""
-    return Page(lambda: Families().of(_EXECUTOR, (tallies, active_tasks))).render()
+    return Page(lambda: Families().families_of(_EXECUTOR, (tallies, active_tasks))).render()

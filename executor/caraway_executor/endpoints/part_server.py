@@ -96,11 +96,11 @@ class _Parts:
                     "`authorization: Bearer KEY` or `x-api-key: KEY`"
                 )
             peer = context.peer()
-            rows = self._bridge.run(self._taken(found.offer_id, visit, peer), context)
+            rows = self._bridge.run_work(self._taken(found.offer_id, visit, peer), context)
             return flight.GeneratorStream(rows.schema, self._batches(context, rows, visit))
 
     async def _taken(self, offer_id: str, visit: "_Visit", peer: str) -> OfferedRows:
-        rows = self._offers.take(offer_id, visit.credential)
+        rows = self._offers.take_offer(offer_id, visit.credential)
         # The client can go away at any moment, also in this one.
         visit.ended = lambda: self._bridge.post(lambda: self._offers.left(rows))
         rows.on_stalled = lambda: connections.cut(self.port, peer)
@@ -111,9 +111,9 @@ class _Parts:
     ) -> Iterator[pa.Table]:
         """Pull batch by batch: gRPC asks for the next once it has taken the last."""
         with statuses.answered(visit.span):
-            while (batch := self._bridge.run(rows.take(), context)) is not None:
+            while (batch := self._bridge.run_work(rows.read_batch(), context)) is not None:
                 yield from messages.cut(rows.fitted(batch), rows.schema)
-            self._bridge.run(self._offers.end(rows.offer.offer_id), context)
+            self._bridge.run_work(self._offers.end(rows.offer.offer_id), context)
 
 
 class _Server(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has no types

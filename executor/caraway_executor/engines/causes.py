@@ -30,7 +30,7 @@ class Cause(Enum):
     """The runtime is shutting down, or another engine process replaced it."""
 
     @classmethod
-    def of(cls, status: int) -> "Cause":
+    def from_status(cls, status: int) -> "Cause":
         """Return the cause for a wait status."""
         is_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         return cls.KILLED if is_killed else cls.CRASH

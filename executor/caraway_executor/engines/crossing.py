@@ -122,7 +122,7 @@ class CrossingTables(NamedTuple):
     inputs: tuple[tuple[str, pa.Schema, tuple[bytes, ...]], ...]
 
     @classmethod
-    def of(cls, inputs: Sequence[TaskTable]) -> "CrossingTables":
+    def from_tables(cls, inputs: Sequence[TaskTable]) -> "CrossingTables":
         """Encode the inputs of a task."""
 
         def tables(each: TaskTable) -> tuple[bytes, ...]:
@@ -169,7 +169,7 @@ class RowsOut:
         batches = [self._made_plain(each) for each in batches]
         size_bytes = self._measured(batches)
         self._row_bytes = size_bytes / max(1, sum(each.num_rows for each in batches))
-        if memory is not None and (held := memory.take(size_bytes)) is not None:
+        if memory is not None and (held := memory.take_place(size_bytes)) is not None:
             with pa.FixedSizeBufferWriter(held.buffer) as sink:
                 _write(sink, batches[0].schema, batches)
             return BatchesSent(number, True, held.place), None, held

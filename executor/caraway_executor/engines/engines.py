@@ -101,7 +101,7 @@ class Engines:
 
     async def install(self, catalog: CatalogSnapshot) -> Mapping[TableName, str]:
         """Make a catalog visible to new statements; return why tables could not be built."""
-        self._watch.begin()
+        self._watch.start_watching()
         self._note(catalog)
         return await self._main.install(catalog)
 
@@ -119,7 +119,7 @@ class Engines:
         key = suspects.key(statement.sql, statement.parameters)
         return await self._run(_Run(self, key, "execute", query_id, statement), is_suspect)
 
-    async def run(
+    async def run_task(
         self, task: Task, inputs: CrossingTables, *, is_suspect: bool = False
     ) -> BatchStream:
         """Run a task like a statement; see `execute`."""
@@ -128,7 +128,7 @@ class Engines:
 
     async def _run(self, run: "_Run", is_suspect: bool, *, has_names: bool = True) -> BatchStream:
         try:
-            stream = await (run.begin_alone() if is_suspect else run.begin())
+            stream = await (run.begin_alone() if is_suspect else run.begin_statement())
         except EngineLostError as exc:
             raise exc.told(wrote=False) from exc
         return RerunStream(stream, run.begin_again, run.end, has_names=has_names)
@@ -137,7 +137,7 @@ class Engines:
         self, catalog: CatalogSnapshot
     ) -> tuple[Mapping[TableName, str], Mapping[TableName, ViewFacts]]:
         """Register a catalog; statements see it after `publish`."""
-        self._watch.begin()
+        self._watch.start_watching()
         return await self._main.prepare(catalog)
 
     async def publish(self) -> None:
@@ -170,7 +170,7 @@ class Engines:
                 if exc.cause is Cause.CLOSED:
                     raise exc.told(wrote=False) from exc
         self.suspects.check(key)
-        seat, leave = await self.trials.take()
+        seat, leave = await self.trials.await_seat()
         try:
             await seat.newest()
             began_s = time.monotonic()
@@ -186,7 +186,7 @@ class Engines:
         """Return whether a statement may run next to others."""
         return self.suspects.find(key) is None and key not in self.long_planning
 
-    async def begin(self, seat: Seat, method: str, *arguments: object) -> BatchStream:
+    async def begin_statement(self, seat: Seat, method: str, *arguments: object) -> BatchStream:
         """Start a statement in the process of a seat, or in the process that must run it."""
 
         async def opened(process: EngineProcess) -> BatchStream:
@@ -319,12 +319,14 @@ class _Run:
         self._arguments = arguments
         self._leave: Callable[[], None] = lambda: None
 
-    async def begin(self) -> BatchStream:
+    async def begin_statement(self) -> BatchStream:
         """Start the statement, and retry once if its engine ends immediately."""
         self._engines.suspects.check(self._key)
         if self._engines.runs_in_main(self._key):
             try:
-                return await self._engines.begin(self._engines.main, self._method, *self._arguments)
+                return await self._engines.begin_statement(
+                    self._engines.main, self._method, *self._arguments
+                )
             except SilentError:
                 pass
             except EngineLostError as exc:
@@ -334,16 +336,18 @@ class _Run:
 
     async def begin_again(self, lost: EngineLostError) -> BatchStream:
         """Start the statement again: alone, unless others kept the threads of its process."""
-        return await (self.begin() if isinstance(lost, EngineMovedError) else self.begin_alone())
+        return await (
+            self.begin_statement() if isinstance(lost, EngineMovedError) else self.begin_alone()
+        )
 
     async def begin_alone(self) -> BatchStream:
         """Start the statement in a process of its own."""
         self._engines.suspects.check(self._key)
-        seat, self._leave = await self._engines.trials.take()
+        seat, self._leave = await self._engines.trials.await_seat()
         try:
             await seat.newest()
             began_s = time.monotonic()
-            stream = await self._engines.begin(seat, self._method, *self._arguments)
+            stream = await self._engines.begin_statement(seat, self._method, *self._arguments)
         except BaseException:
             self._leave()
             raise

@@ -160,7 +160,7 @@ class Forking:
         process, on_lost = self._processes.pop(message.pid, (None, self._on_lost))
         if process is not None:
             if process.cause is None:
-                process.cause = Cause.of(message.status)
+                process.cause = Cause.from_status(message.status)
             process.close()
             on_lost(process)
 

@@ -20,7 +20,7 @@ class KeptRows:
         self._kept[table] = origin, MemoryTable(origin.schema, rows.cast(origin.schema))
         self.writes += 1
 
-    def of(self, table: TableName, origin: TableSpec) -> TableSpec:
+    def current_table(self, table: TableName, origin: TableSpec) -> TableSpec:
         """Return the table whose initial spec is `origin`, with its current rows."""
         began, now = self._kept.get(table, (None, None))
         return now if now is not None and began is origin else origin
@@ -48,7 +48,7 @@ class ProcessRows:
             began, _ = self._given.get(name, (None, None))
             # The process already has its own writes, which changed the rows it was given.
             if began is not origin or not self.is_newest:
-                self._given[name] = origin, self._kept.of(name, origin)
+                self._given[name] = origin, self._kept.current_table(name, origin)
         self._writes = self._kept.writes
         return {name: self._given[name][1] for name in origins}
 

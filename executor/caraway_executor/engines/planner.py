@@ -94,9 +94,9 @@ class IsolatedPlanner:
         answer, _ = await self._engines.ask(question.statement, "ask", question)
         return answer
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
-        """Run a task over rows in this process; see `LocalExecutor.run`."""
-        return await self._engines.run(task, CrossingTables.of(inputs))
+    async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
+        """Run a task over rows in this process; see `LocalExecutor.run_task`."""
+        return await self._engines.run_task(task, CrossingTables.from_tables(inputs))
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
         """Store rows in this process; see `LocalExecutor.stored`."""

@@ -55,7 +55,7 @@ class AheadReader:
         is_whole = self._is_ended and self._error is None
         return self._batches[0] if is_whole and len(self._batches) == 1 else None
 
-    async def take(self, most_rows: Callable[[], int]) -> list[pa.RecordBatch]:
+    async def take_batches(self, most_rows: Callable[[], int]) -> list[pa.RecordBatch]:
         """Return the batches at hand, together about so many rows; none means the end.
 
         A batch with many more rows is cut into parts of one size.

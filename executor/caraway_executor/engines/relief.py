@@ -84,7 +84,7 @@ class Relief:
         engines = await self._over(catalog)
         return await engines.execute(query_id, statement, is_suspect=is_suspect)
 
-    async def run(
+    async def run_task(
         self,
         catalog: CatalogSnapshot,
         task: Task,
@@ -92,10 +92,10 @@ class Relief:
         *,
         is_suspect: bool,
     ) -> BatchStream:
-        """Run a task; see `LocalExecutor.run`."""
+        """Run a task; see `LocalExecutor.run_task`."""
         engines = await self._over(catalog)
-        crossing = await asyncio.to_thread(CrossingTables.of, inputs)
-        return await engines.run(task, crossing, is_suspect=is_suspect)
+        crossing = await asyncio.to_thread(CrossingTables.from_tables, inputs)
+        return await engines.run_task(task, crossing, is_suspect=is_suspect)
 
     async def _over(self, catalog: CatalogSnapshot) -> Engines:
         """Return the processes, with the catalog that statements see at the moment."""

@@ -44,7 +44,7 @@ class ServedExecutor:
             "put_back": executor.put_back,
             "ask": executor.ask,
         }
-        self.streams: Streams = {"execute": executor.execute, "run": executor.run}
+        self.streams: Streams = {"execute": executor.execute, "run": executor.run_task}
 
     async def _install(self, catalog: CatalogSnapshot) -> tuple[Failed, Views]:
         failed = await asyncio.to_thread(self.executor.install, catalog)
@@ -76,7 +76,7 @@ class ServedScheduler:
         }
         self.streams: Streams = {
             "execute": engine.execute,
-            "run": engine.run,
+            "run": engine.run_task,
             "stored": engine.stored,
         }
 

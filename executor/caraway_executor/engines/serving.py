@@ -241,7 +241,7 @@ class Serving:
                     self._send_answer(number, serialized, stream, rows, only)
                     return True
                 self._send(opened)
-            while batches := await ahead.take(rows.most_rows):
+            while batches := await ahead.take_batches(rows.most_rows):
                 await flow.credit.acquire()
                 if sum(each.nbytes for each in batches) < _LARGE_BYTES:
                     sent, body, held = rows.sent(number, batches, None)

@@ -91,7 +91,7 @@ class WritableMemory:
             self._free_dropped()
             return sum(self._taken.values())
 
-    def take(self, size_bytes: int) -> HeldPlace | None:
+    def take_place(self, size_bytes: int) -> HeldPlace | None:
         """Take a place of at least this size; None if there is none, or it is too large a share."""
         size = -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
         if not 0 < size <= self._size // _LARGEST_SHARE:

@@ -44,7 +44,7 @@ class Trials:
         self._free = list(seats)
         self._places = asyncio.Semaphore(len(seats))
 
-    async def take(self) -> tuple[Seat, Callable[[], None]]:
+    async def await_seat(self) -> tuple[Seat, Callable[[], None]]:
         """Wait for a seat; return it with a callback that frees it. It is also freed after a while.
 
         Raises:

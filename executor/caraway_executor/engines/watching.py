@@ -67,7 +67,7 @@ class Watch:
     """The activity of processes without work, since work was cancelled in them."""
     _tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
 
-    def begin(self) -> None:
+    def start_watching(self) -> None:
         """Start watching, unless it is running."""
         if not self._tasks:
             self._tasks.keep(self._run, "watch the engine processes")

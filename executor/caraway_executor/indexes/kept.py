@@ -105,7 +105,7 @@ class KeptSegments:
         self._lock = Lock()
         self._joining = ThreadPoolExecutor(1, thread_name_prefix="indexes")
 
-    def of(
+    def segments_over(
         self,
         table: TableName,
         units: Sequence[RowUnit],
@@ -155,7 +155,7 @@ class KeptSegments:
             index = self._indexes.setdefault((table, wanted.name), _Index())
             index.warming += 1
         try:
-            self.of(table, units, wanted, waits=True)
+            self.segments_over(table, units, wanted, waits=True)
         finally:
             with self._lock:
                 index.warming -= 1
@@ -191,7 +191,7 @@ class KeptSegments:
                 self._drop(table, each.name)
                 continue
             try:
-                self.of(table, units, each, waits=True)
+                self.segments_over(table, units, each, waits=True)
             except CarawayError:
                 raise
             except Exception:
@@ -231,7 +231,7 @@ class KeptSegments:
         freeing.give_back_after(row_count)
         hold: object = None
         try:
-            hold = self._chunks.take(table, segment.nbytes) or self
+            hold = self._chunks.count_bytes(table, segment.nbytes) or self
         except OutOfMemoryQueryError:
             logger.warning(
                 "no room for an index in memory; each search builds it",

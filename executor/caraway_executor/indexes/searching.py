@@ -66,7 +66,7 @@ def answered(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.
     """
     if isinstance(order.by, VectorOrder):
         return _rows(order, share, _by_vectors(order, order.by, share, kept))
-    words = _SearchedWords.of(order.by, share, kept)
+    words = _SearchedWords.over_share(order.by, share, kept)
     statistics = order.by.statistics or words.numbers()
     if order.by.statistics is None and order.limit == 0:
         return _batch(found_rows.counted(statistics))
@@ -79,10 +79,10 @@ def _by_vectors(
     metric = next((each for each in METRICS if each == by.metric), None)
     if metric is None or by.column not in share.schema.names:
         raise NotDistributableError(f"no index of {by.column!r} by {by.metric!r}")
-    query = QueryVector.of(np.frombuffer(by.vector, np.float32), metric)
+    query = QueryVector.from_values(np.frombuffer(by.vector, np.float32), metric)
     spec = VectorIndexSpec(len(query.values), metric, by.recall)
     wanted = wanted_vectors(by.column, spec)
-    found = kept.of(share.table, share.units, wanted, builds=share.builds)
+    found = kept.segments_over(share.table, share.units, wanted, builds=share.builds)
     masks = _masks(order, share)
     hits = searching.search(
         [each.segment for each in found],
@@ -90,7 +90,9 @@ def _by_vectors(
         order.limit,
         [_joined(masks, share.units, each.places) for each in found],
     )
-    return [_PlacedHits.of(e, share.units, f.places) for e, f in zip(hits, found, strict=True)]
+    return [
+        _PlacedHits.from_hits(e, share.units, f.places) for e, f in zip(hits, found, strict=True)
+    ]
 
 
 def wanted_vectors(column: str, spec: VectorIndexSpec) -> WantedIndex[VectorSegment]:
@@ -125,7 +127,7 @@ class _PlacedHits:
     hits: Hits
 
     @classmethod
-    def of(cls, hits: Hits, units: Sequence[RowUnit], places: Sequence[int]) -> Self:
+    def from_hits(cls, hits: Hits, units: Sequence[RowUnit], places: Sequence[int]) -> Self:
         """Place the hits of a segment over some of the units."""
         ends = np.cumsum([units[place].batch.num_rows for place in places])
         owners = np.searchsorted(ends, hits.rows, side="right")
@@ -143,12 +145,12 @@ class _SearchedWords:
     found: Sequence[FoundSegment[TextSegment]]
 
     @classmethod
-    def of(cls, by: WordOrder, share: SearchedShare, kept: KeptSegments) -> Self:
+    def over_share(cls, by: WordOrder, share: SearchedShare, kept: KeptSegments) -> Self:
         """Build the segments that are not kept."""
         if any(name not in share.schema.names for name in by.columns):
             raise NotDistributableError(f"no index of {', '.join(by.columns)}")
         wanted, spec = wanted_words(by)
-        found = kept.of(share.table, share.units, wanted, builds=share.builds)
+        found = kept.segments_over(share.table, share.units, wanted, builds=share.builds)
         return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
 
     def numbers(self) -> list[int]:
@@ -168,7 +170,7 @@ class _SearchedWords:
         for each in self.found:
             mask = _joined(masks, self.units, each.places)
             hits = each.segment.search(self.query, known, limit, mask)
-            found.append(_PlacedHits.of(hits, self.units, each.places))
+            found.append(_PlacedHits.from_hits(hits, self.units, each.places))
         return found
 
 
@@ -205,11 +207,11 @@ def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits])
     scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in found)])
     best = found_rows.first_of_distinct(scores, order.limit)
     if best is None:
-        chosen = _Chosen.of(share.units, places, rows)
+        chosen = _Chosen.from_units(share.units, places, rows)
         ties = [_taken(share, name, chosen) for name in order.ties]
         deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
         best = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit).to_numpy()
-    chosen = _Chosen.of(share.units, places[best], rows[best])
+    chosen = _Chosen.from_units(share.units, places[best], rows[best])
     taken = {name: _taken(share, name, chosen) for name in {*order.columns, *order.ties}}
     columns = [taken[name] for name in (*order.columns, *order.ties)]
     columns.append(pa.array(scores[best]))
@@ -240,7 +242,9 @@ class _Chosen:
     numbers: NDArray[np.int64]
 
     @classmethod
-    def of(cls, units: RowUnits, places: NDArray[np.int64], rows: NDArray[np.int64]) -> "_Chosen":
+    def from_units(
+        cls, units: RowUnits, places: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> "_Chosen":
         """Choose rows of units."""
         return cls(places, rows, np.asarray(units.starts, np.int64)[places] + rows)
 

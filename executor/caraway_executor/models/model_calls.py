@@ -45,11 +45,11 @@ class ModelCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def of(self, key: str) -> int:
+    def count_of(self, key: str) -> int:
         """Return how many calls of a model are under way."""
         return sum(call.key == key for call in self._calls.values())
 
-    async def begin(
+    async def begin_call(
         self,
         name: str,
         key: str,

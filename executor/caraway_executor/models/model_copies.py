@@ -109,7 +109,7 @@ class ModelCopies:
             progress if copy.state == "loading" else "",
             copy.facts,
             copy.error,
-            self._calls.of(key),
+            self._calls.count_of(key),
         )
 
     def dismiss(self, holder: str, key: str) -> None:
@@ -131,7 +131,7 @@ class ModelCopies:
         copy = self._copies.get(key)
         if copy is None or copy.model is None or copy.state != "ready":
             raise ModelAwayError("the executor has no copy of the model that is ready")
-        return await self._calls.begin(
+        return await self._calls.begin_call(
             call, key, copy.name, copy.model.answer(request), lambda: self._check(copy)
         )
 
@@ -154,7 +154,7 @@ class ModelCopies:
         for key, copy in list(self._copies.items()):
             holders = {each: at for each, at in copy.holders.items() if at >= oldest_s}
             copy.holders = holders
-            if not holders and not self._calls.of(key):
+            if not holders and not self._calls.count_of(key):
                 logger.info("model forgotten", extra={"model": copy.name})
                 self._end(key)
 
@@ -175,7 +175,7 @@ class ModelCopies:
         gpus = self._gpus - sum(each.gpus for each in held)
         if order.gpus > gpus:
             return f"{order.gpus} GPUs are needed, {gpus} of {self._gpus} are free"
-        if order.memory_bytes and not self._memory.take(order.memory_bytes):
+        if order.memory_bytes and not self._memory.take_bytes(order.memory_bytes):
             needed, limit = order.memory_bytes >> 20, (self._memory.limit_bytes or 0) >> 20
             return f"{needed} MiB of memory are needed, fewer of {limit} MiB are free"
         return None

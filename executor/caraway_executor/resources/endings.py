@@ -27,7 +27,7 @@ class Ending:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(asdict(end)))
 
-    def begin(self) -> End | None:
+    def begin_process(self) -> End | None:
         """Return how the previous process ended, and record faults of this one.
 
         A trace is moved to another file, for operators.

@@ -27,7 +27,7 @@ class TaskMemory:
         """Return whether this many more bytes fit."""
         return self.limit_bytes is None or self.taken_bytes + size_bytes <= self.limit_bytes
 
-    def take(self, size_bytes: int) -> bool:
+    def take_bytes(self, size_bytes: int) -> bool:
         """Count bytes as used; return whether they fit."""
         with self._lock:
             if not self.has(size_bytes):
@@ -59,13 +59,13 @@ class MemoryGrant:
     room: TaskMemory
     taken_bytes: int = 0
 
-    def take(self, size_bytes: int) -> None:
+    def take_bytes(self, size_bytes: int) -> None:
         """Count rows that the task keeps.
 
         Raises:
             OutOfMemoryQueryError: they do not fit.
         """
-        if not self.room.take(size_bytes):
+        if not self.room.take_bytes(size_bytes):
             raise OutOfMemoryQueryError(
                 f"a stage of the query needs more memory than its executor may use: the rows that "
                 f"it passes on, with those of other queries, exceed "

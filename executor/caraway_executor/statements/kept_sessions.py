@@ -130,7 +130,7 @@ class KeptSessions:
             raise ShuttingDownError("the executor has no catalog yet")
         return self._newest
 
-    async def of(self, statement: Statement) -> Session:
+    async def session_of(self, statement: Statement) -> Session:
         """Return the session of the catalog that a statement names, or the newest one.
 
         Raises:

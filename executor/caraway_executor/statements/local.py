@@ -193,7 +193,7 @@ class LocalExecutor:
     async def _execute(self, statement: Statement) -> BatchStream:
         if self._may_block and (rows := self.at_once(statement)):
             return rows
-        session = await self._sessions.of(statement)
+        session = await self._sessions.session_of(statement)
         bring = self._started_with_chunks
         if statement.index is not None and (rows := await self._indexed(session, statement)):
             return rows
@@ -249,12 +249,12 @@ class LocalExecutor:
     async def ask(self, question: StatementQuestion[Answer]) -> Answer:
         """See `Executor.ask`."""
         if isinstance(question, SearchQuestion):
-            session = await self._sessions.of(question.statement)
+            session = await self._sessions.session_of(question.statement)
         else:
             session = self._sessions.current()
         return await self.in_planning_thread(partial(session.answer, question))
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
+    async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.
 
         Rows are returned as the engine makes them, unless they are stored.
@@ -268,7 +268,7 @@ class LocalExecutor:
 
     async def _run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         session = await self.over(task.catalog_version)
-        start = partial(session.run, task, inputs)
+        start = partial(session.run_task, task, inputs)
         if task.store is None:
             return await self._started_over(start, task)
         store = await self._stores.writer(task.store.place)
@@ -292,7 +292,7 @@ class LocalExecutor:
     async def probe(self) -> None:
         """Return once a thread that plans was free, and one that computes rows."""
         await self.in_planning_thread(lambda: None)
-        await self._probe.run()
+        await self._probe.run_statement()
 
     def _storing(
         self,

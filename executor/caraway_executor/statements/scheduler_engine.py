@@ -72,9 +72,9 @@ class SchedulerEngine:
         """See `Executor.ask`."""
         return await self._local.ask(question)
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
-        """Run a task here; see `LocalExecutor.run`."""
-        return await self._local.run(task, inputs)
+    async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
+        """Run a task here; see `LocalExecutor.run_task`."""
+        return await self._local.run_task(task, inputs)
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
         """Store rows that already exist; see `LocalExecutor.stored`."""

@@ -83,7 +83,7 @@ class KeptChunks:
         """Keep a chunk that was just stored for a while, if there is room."""
         # Nothing is evicted for it, least of all earlier chunks.
         has_room = self._room.has(chunk.size_bytes)
-        if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
+        if self.held(chunk) is None and has_room and self._room.take_bytes(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
 
     async def put_back(self, wanted: MissingChunks) -> int:
@@ -143,7 +143,7 @@ class KeptChunks:
         if wanted.spec.is_mapped and (mapped := await self._map(wanted, chunk)) is not None:
             self._held[chunk.sha256] = mapped
             return mapped
-        if not self._room.take(chunk.size_bytes):
+        if not self._room.take_bytes(chunk.size_bytes):
             raise self._too_large(wanted)
         made: Chunk | None = None
         try:
@@ -175,13 +175,13 @@ class KeptChunks:
             raise _unreadable(wanted.table, exc) from exc
         return None if batches is None else Chunk(tuple(batches))
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         """Count bytes as used for as long as the returned object is kept. Thread-safe.
 
         Raises:
             OutOfMemoryQueryError: they do not fit.
         """
-        if not self._room.take(size_bytes):
+        if not self._room.take_bytes(size_bytes):
             raise OutOfMemoryQueryError(
                 f"dataset '{table}' does not fit in the memory of its executor with its indexes "
                 f"and changes: {size_bytes:,} more bytes are needed, {self._room.taken_bytes:,} "

@@ -77,7 +77,7 @@ class Catalogs:
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
             self._specs[catalog.origin] = catalog.embedders
-            vectors = self._embedders.of(catalog.embedders)
+            vectors = self._embedders.embedders_of(catalog.embedders)
             snapshot = CatalogSnapshot(
                 catalog.version,
                 _known(executor, here.tables),

@@ -63,17 +63,17 @@ class RelievedExecutor:
 
         return await self._begun(_Ways(here, there, has_names=True))
 
-    async def run(
+    async def run_task(
         self, task: Task, inputs: Sequence[TaskTable], *, is_here: bool = True
     ) -> BatchStream:
-        """Run a task; see `LocalExecutor.run`. Without a slot here, it begins elsewhere."""
-        here, relief = partial(self._local.run, task, inputs), self._relief
+        """Run a task; see `LocalExecutor.run_task`. Without a slot here, it begins elsewhere."""
+        here, relief = partial(self._local.run_task, task, inputs), self._relief
         if relief is None or not may_task_leave(task, inputs):
             return await self._begun(_Ways(here, None, has_names=False))
 
         async def there(is_suspect: bool) -> BatchStream:
             catalog = self._newest.snapshot
-            return await relief.run(catalog, task, inputs, is_suspect=is_suspect)
+            return await relief.run_task(catalog, task, inputs, is_suspect=is_suspect)
 
         return await self._begun(_Ways(here, there, has_names=False), is_here=is_here)
 
@@ -81,7 +81,7 @@ class RelievedExecutor:
         stay = Stay(self._threads)
         stay.can_leave = ways.there is not None
         if is_here:
-            stream = await ways.begin(stay)
+            stream = await ways.begin_work(stay)
         else:
             stream = await ways.move(LeftError(is_suspect=False), stay)
         if stream.written is not None:
@@ -124,7 +124,7 @@ class _Ways:
     has_names: bool
     """True if its columns are also checked by their names."""
 
-    async def begin(self, stay: Stay) -> BatchStream:
+    async def begin_work(self, stay: Stay) -> BatchStream:
         """Start the work where its turn comes first."""
         try:
             with stay.waiting():

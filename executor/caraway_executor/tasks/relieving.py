@@ -70,12 +70,14 @@ class Relieving:
         is_stored = any(isinstance(each, StoredPiece) for each in pieces)
         return self._threads is not None and not is_stored and may_task_leave(task, inputs)
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable], *, is_here: bool) -> BatchStream:
+    async def run_task(
+        self, task: Task, inputs: Sequence[TaskTable], *, is_here: bool
+    ) -> BatchStream:
         """Run a task, in another process if it has no slot here."""
         executor = self.executor(task.catalog)
         if isinstance(executor, LocalExecutor):
-            return await executor.run(task, inputs)
-        return await executor.run(task, inputs, is_here=is_here)
+            return await executor.run_task(task, inputs)
+        return await executor.run_task(task, inputs, is_here=is_here)
 
     def tend(self) -> None:
         """End processes that were of no use for long, or whose scheduler is gone.

@@ -209,7 +209,7 @@ class Worker:
         call = call or task.query_id
         return await self._work(call, task.catalog, self._open_task(call, task, inputs))
 
-    async def run(
+    async def run_task(
         self, task: Task, inputs: Sequence[TaskTable], call: str = ""
     ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         """Run a task and return its rows: one table, or one for each hash partition.
@@ -233,9 +233,9 @@ class Worker:
         """End an offer; whoever reads it is told the reason."""
         await self.offers.end(offer_id, reason)
 
-    async def take(self, offer_id: str, call: str) -> AnswerPage:
+    async def read_offer(self, offer_id: str, call: str) -> AnswerPage:
         """Read an offer page by page, for a scheduler that has checked who asks for it."""
-        rows = self.offers.take(offer_id, None)
+        rows = self.offers.take_offer(offer_id, None)
         return await self._first_page(call, rows.origin, TakenStream(self.offers, rows))
 
     async def host(self, order: CopyOrder) -> CopyStatus:
@@ -311,7 +311,7 @@ class Worker:
         asked_s = time.monotonic()
         async with self._place(task, inputs) as is_here:
             began_s = time.monotonic()
-            stream = await self._relieving.run(task, inputs, is_here=is_here)
+            stream = await self._relieving.run_task(task, inputs, is_here=is_here)
             if task.store is None:
                 profiled = profiled_stream(task, stream, asked_s, began_s)
                 stream = PlainStream(profiled or stream, task.schema)
@@ -327,14 +327,14 @@ class Worker:
             call,
             task.catalog,
             task.schema,
-            partial(executor.run, task, inputs),
+            partial(executor.run_task, task, inputs),
             partial(self._places.place, in_background=task.in_background),
         )
         held_bytes = sum(table.nbytes for each in inputs for table in each.tables)
         self.offers.enter(rows, held_bytes)
         try:
             if offer.is_eager:
-                await rows.begin()
+                await rows.start_task()
         except BaseException as exc:
             error = exc if isinstance(exc, CarawayError) else ExecutionError("the task failed")
             await self.offers.end(offer.offer_id, error)
@@ -346,7 +346,7 @@ class Worker:
         asked_s = time.monotonic()
         async with self._place(task, inputs) as is_here:
             began_s = time.monotonic()
-            stream = await self._relieving.run(task, inputs, is_here=is_here)
+            stream = await self._relieving.run_task(task, inputs, is_here=is_here)
             profiled = profiled_stream(task, stream, asked_s, began_s)
             try:
                 with self._room.place() as place:

@@ -163,7 +163,7 @@ def _document(found: DatasetStanding) -> dict[str, Any]:
             "made_at": version.made_at.isoformat(),
         }
     if found.lag is not None:
-        document["lag"] = DatasetLag.of(found.lag).model_dump(mode="json")
+        document["lag"] = DatasetLag.from_lag(found.lag).model_dump(mode="json")
     if found.changing is not None and version is not None:
         document["changes"] = {
             "log_entries": len(version.read_log),

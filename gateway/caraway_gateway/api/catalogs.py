@@ -62,7 +62,7 @@ def _entry(state: SourceCatalogState, with_status: bool) -> dict[str, Any]:
     if with_status:
         error = state.error
         entry["status"] = state.status
-        entry["error"] = ComponentError.of(error).model_dump() if error else None
+        entry["error"] = ComponentError.from_error(error).model_dump() if error else None
         entry["error_message"] = error.message if error else None
         entry["tables"] = len(state.listed)
     return entry

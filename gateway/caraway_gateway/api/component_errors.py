@@ -55,7 +55,7 @@ class ComponentError(BaseModel):
     code: str
 
     @classmethod
-    def of(cls, error: DatasetError | ModelError) -> "ComponentError":
+    def from_error(cls, error: DatasetError | ModelError) -> "ComponentError":
         """Return the error of a dataset or a model."""
         category: Category = "dataset" if isinstance(error, DatasetError) else "model"
         type_ = _type(_TYPES[error.type], error.message.lower())

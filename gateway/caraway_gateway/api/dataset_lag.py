@@ -21,7 +21,7 @@ class DatasetLag(BaseModel):
     is_late: bool
 
     @classmethod
-    def of(cls, lag: Lag) -> Self:
+    def from_lag(cls, lag: Lag) -> Self:
         """Return it of a lag."""
         behind_ms = None if lag.behind_s is None else round(lag.behind_s * 1_000)
         return cls(behind_ms=behind_ms, last_change_at=lag.last_change_at, is_late=lag.is_late)

@@ -82,9 +82,9 @@ def _entry(
     if with_status:
         error = state.error
         entry["status"] = state.status
-        entry["error"] = ComponentError.of(error).model_dump() if error else None
+        entry["error"] = ComponentError.from_error(error).model_dump() if error else None
         entry["error_message"] = error.message if error else None
         entry["progress"] = (standing.progress if standing else "") or None
         lag = standing.lag if standing else None
-        entry["lag"] = DatasetLag.of(lag).model_dump(mode="json") if lag else None
+        entry["lag"] = DatasetLag.from_lag(lag).model_dump(mode="json") if lag else None
     return entry

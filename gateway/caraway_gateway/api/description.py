@@ -35,7 +35,7 @@ def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
 
 def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
     responses = operation["responses"]
-    error = _SHAPES[SHAPES.of(path)]
+    error = _SHAPES[SHAPES.answer_of(path)]
     if _is_derived(responses.get("422", {})):
         del responses["422"]
         # The error handlers answer 400 in the shape of the route instead.
@@ -46,7 +46,7 @@ def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> 
         if path not in _UNLIMITED:
             responses.setdefault("429", {"description": "Too many requests.", "content": error})
         if secured:
-            content = error if SHAPES.of(path) is iceberg.envelope else shapes.TEXT
+            content = error if SHAPES.answer_of(path) is iceberg.envelope else shapes.TEXT
             responses["401"] = {"description": "No key, or an unknown one.", "content": content}
     else:
         operation["security"] = []

@@ -54,7 +54,7 @@ async def join(
     presence = Presence(_node_options(options.join, data.path / "ray"), fleet)
     stack.push_async_callback(presence.aclose)
     scheduler_id = options.scheduler_id or data.node_id
-    await presence.begin(
+    await presence.join_cluster(
         partial(_are_reachable, store), partial(others_are_registered, store, scheduler_id)
     )
     membership = Membership(fleet, store, scheduler_id)
@@ -85,7 +85,7 @@ async def join(
         is_shared=options.state is not None,
         hosting=hosting,
         engines=local.report,
-        operating=Operating(membership, token, dispatch.take),
+        operating=Operating(membership, token, dispatch.read_offer),
     )
 
 

@@ -39,7 +39,7 @@ def run(options: RunOptions) -> int:
         with DataDirectory(options.data_dir) as data:
             runtime = Runtime(options, manifest, engines=engines)
             runtime.on_up = _settle
-            await runtime.run(data)
+            await runtime.serve(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
@@ -83,7 +83,7 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
         ):
             level = manifest.runtime.output_level or "info"
             logs.configure(options.log_format, level, stderr)
-            await runtime.run(data)
+            await runtime.serve(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())

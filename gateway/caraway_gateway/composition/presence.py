@@ -48,7 +48,7 @@ class Presence:
         self._listens = listens
         self._node: RayNode | None = None
 
-    async def begin(self, are_reachable: Asked, others: Asked) -> None:
+    async def join_cluster(self, are_reachable: Asked, others: Asked) -> None:
         """Join, or go on without it if the head is away, and there are executors or nobody else.
 
         `are_reachable` says whether there are addresses of executors, and `others` whether there is
@@ -72,7 +72,7 @@ class Presence:
         await asyncio.wait((joining,))
 
     async def run(self) -> None:
-        """Join, if `begin` did not, and again whenever the node ended.
+        """Join, if `join_cluster` did not, and again whenever the node ended.
 
         Raises:
             CarawayError: Ray cannot disconnect; the process must start again.

@@ -75,7 +75,7 @@ class Runtime:
         """Why the process stops although nobody asked for it."""
         self._reload_requested = asyncio.Event()
 
-    async def run(self, data: DataDirectory) -> None:
+    async def serve(self, data: DataDirectory) -> None:
         """Serve. Returns after everything that was begun has been ended.
 
         Raises:

@@ -100,7 +100,7 @@ def _call(function: SqlFunction) -> str:
         return f"SELECT * FROM {function.name}({', '.join(samples)})"
     names = [f'"{each.name}"' for each in function.parameters]
     columns = [
-        f"{each.cast.of(sample)} AS {name}"
+        f"{each.cast.cast_of(sample)} AS {name}"
         for each, sample, name in zip(function.parameters, samples, names, strict=True)
     ]
     # The parameters next to the call, which must give a value for each row.

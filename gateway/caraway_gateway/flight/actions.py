@@ -79,7 +79,7 @@ async def _result(service: JobService, caller: Caller, body: Body) -> bytes:
             f"query '{job.job_id}' has no chunk {index}; it has {len(found.chunks)} in all"
         )
     encoder = formats.make("arrow")
-    parts = [encoder.begin(found.schema)]
+    parts = [encoder.encode_start(found.schema)]
     async for batch in service.read(job, found.chunks[index : index + 1]):
         parts.append(encoder.encode(batch))
     return b"".join((*parts, encoder.end(0)))

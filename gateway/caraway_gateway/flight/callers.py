@@ -106,7 +106,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
         is_handshake = info.method == flight.FlightMethod.HANDSHAKE
         if is_handshake and credential is None and self._known.are_asked_for:
             # The key may be in the payload, which only the handshake itself can read.
-            self.handshake.begin(None)
+            self.handshake.note_session(None)
             return Caller(ANONYMOUS, headers)
         principal = self._known.identify(credential)
         if principal is None:
@@ -121,7 +121,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
 
     def _count(self) -> None:
         bucket = self._in_force.bucket
-        if wait_s := bucket.take():
+        if wait_s := bucket.take_token():
             self._tallies.limited_requests["api_rps",] += 1
             wait = limits.retry_after(wait_s)
             # Arrow has no way to send RESOURCE_EXHAUSTED.
@@ -130,7 +130,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
 
     def _open(self, principal: Principal) -> dict[str, str]:
         session_id = self._known.sessions.open(principal)
-        self.handshake.begin(session_id)
+        self.handshake.note_session(session_id)
         reply = {"x-session-id": session_id}
         if self._known.are_asked_for:
             reply["authorization"] = f"Bearer {session_id}"
@@ -158,7 +158,7 @@ class Handshake(flight.ServerAuthHandler):  # type: ignore[misc] # pyarrow has n
         # `threading.local` holds is gone by then: such threads are new to Python at each entry.
         self._begun: dict[int, str | None] = {}
 
-    def begin(self, session_id: str | None) -> None:
+    def note_session(self, session_id: str | None) -> None:
         """Note what the gate found in this thread's call: None leaves it to the payload."""
         self._begun[threading.get_ident()] = session_id
 

@@ -37,7 +37,7 @@ class Ingesting:
         self.room = UploadRoom()
         self._rate = TokenBucket()
 
-    def take(
+    def write_upload(
         self,
         context: flight.ServerCallContext,
         dataset: str,
@@ -85,7 +85,7 @@ class Ingesting:
                 replaces = False
             count: int = rows.num_rows
             if count or replaces:
-                given = GivenRows.of(rows, target, replaces=replaces)
+                given = GivenRows.from_table(rows, target, replaces=replaces)
                 names = ", ".join(map(_quoted_name, rows.column_names))
                 source = f"SELECT {names} FROM {_quoted(given.name)}"
                 self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))
@@ -99,7 +99,7 @@ class Ingesting:
         """
         settings = self._services.manifest.current.runtime.flight
         self._rate.refill_at(MOST_A_SECOND if settings.do_put_rate_limit_enabled else None)
-        if wait_s := self._rate.take():
+        if wait_s := self._rate.take_token():
             raise statuses.Unavailable(
                 f"more than {MOST_A_SECOND} uploads a second; upload more rows at once, or set "
                 "runtime.flight.do_put_rate_limit_enabled to false; nothing of this one is "

@@ -114,7 +114,7 @@ class ParallelReads:
 
 async def _watched(reading: FlightReading) -> None:
     try:
-        while await reading.take():
+        while await reading.read_batches():
             pass
     except CarawayError:
         return  # It is in the history, and readers of its parts were told.

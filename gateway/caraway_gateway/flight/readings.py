@@ -71,7 +71,7 @@ class FlightReading:
         """The number of rows; -1 while it is unknown."""
         return sum(batch.num_rows for batch in self._ready) if self.is_whole else -1
 
-    async def take(self) -> list[pa.RecordBatch]:
+    async def read_batches(self) -> list[pa.RecordBatch]:
         """Return all batches that are here, or the next one; nothing means the end.
 
         Raises:
@@ -162,7 +162,7 @@ class WaitingRoom:
             self._dismiss(each)
         return query_id
 
-    def take(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
+    def take_reading(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
         """Give an answer to the caller that requested it, once."""
         reading = self._found(query_id, principal)
         self.tidy(query_id)

@@ -65,7 +65,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return self._sql.info(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
                 found = parts.find(self._services.jobs.service, caller, job_id)
-                return self._bridge.run(found, context).info(descriptor)
+                return self._bridge.run_work(found, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return info_of(COUNTED, descriptor, TicketText(sql).encode())
@@ -85,12 +85,12 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return self._sql.schema(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
                 found = parts.find(self._services.jobs.service, caller, job_id)
-                return flight.SchemaResult(self._bridge.run(found, context).schema)
+                return flight.SchemaResult(self._bridge.run_work(found, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return flight.SchemaResult(COUNTED)
             schema = self._statements.begun_schema(caller.request(sql))
-            return flight.SchemaResult(self._bridge.run(schema, context))
+            return flight.SchemaResult(self._bridge.run_work(schema, context))
 
     def do_get(
         self, context: flight.ServerCallContext, ticket: flight.Ticket
@@ -108,7 +108,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if tickets.is_part(ticket.ticket):
                 return self._statements.part(context, self._bounded(ticket.ticket))
             if (part := parts.read_ticket(ticket.ticket)) is not None:
-                rows = self._bridge.run(
+                rows = self._bridge.run_work(
                     parts.read(self._services.jobs.service, caller, *part), context
                 )
                 cut = (
@@ -123,7 +123,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         self, context: flight.ServerCallContext, criteria: bytes
     ) -> Iterator[flight.FlightInfo]:
         with statuses.answered(callers.of(context).span):
-            return iter(self._bridge.run(self._tables(), context))
+            return iter(self._bridge.run_work(self._tables(), context))
 
     def list_actions(self, context: flight.ServerCallContext) -> list[flight.ActionType]:
         own = (flight.ActionType(name, says) for name, says in self._sql.action_types.items())
@@ -142,7 +142,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                     f"there is no action '{action.type}'; ListActions names those that there are"
                 )
             answer = actions.act(self._services.jobs.service, caller, action.type, body)
-            return iter([flight.Result(self._bridge.run(answer, context))])
+            return iter([flight.Result(self._bridge.run_work(answer, context))])
 
     def do_put(
         self,
@@ -156,7 +156,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 self._sql.put(context, descriptor, reader, writer)
                 return
             dataset = commands.read_target(descriptor)
-            count = self._ingesting.take(context, dataset, reader, "flight")
+            count = self._ingesting.write_upload(context, dataset, reader, "flight")
             writer.write(pa.py_buffer(json.dumps({"count": count}).encode()))
 
     def do_exchange(

@@ -41,7 +41,7 @@ class Statements:
 
     def wait(self, work: Coroutine[Any, Any, _T], context: flight.ServerCallContext) -> _T:
         """Wait for the event loop as long as the client does."""
-        return self._bridge.run(work, context)
+        return self._bridge.run_work(work, context)
 
     def info(
         self,
@@ -53,7 +53,7 @@ class Statements:
         """Start a statement; return how other calls fetch its rows."""
         order = self.parallel.order(callers.of(context)) if request.given is None else None
         reading = FlightReading(self._services, replace(request, offer=order))
-        query_id = self._bridge.run(self._begun(reading), context)
+        query_id = self._bridge.run_work(self._begun(reading), context)
         if order is not None and reading.offered is not None:
             return self.parallel.info(descriptor, reading.schema, query_id, reading.offered, order)
         offered = bound.OFFERED if reading.is_whole else b""
@@ -65,11 +65,11 @@ class Statements:
         found = self.parallel.opened(ticket, caller)
         ending = ExitStack()
         caller.at_end(lambda: self._bridge.post(ending.close))
-        stream = self._bridge.run(self._taken(found, ending), context)
+        stream = self._bridge.run_work(self._taken(found, ending), context)
 
         def rows() -> Iterator[pa.Table]:
             with statuses.answered(caller.span):
-                while (batch := self._bridge.run(_next(stream), context)) is not None:
+                while (batch := self._bridge.run_work(_next(stream), context)) is not None:
                     yield from messages.cut(batch, stream.schema, self._services.max_message_bytes)
 
         return flight.GeneratorStream(stream.schema, rows())
@@ -91,7 +91,7 @@ class Statements:
         # Whatever the coroutine has begun by the end of the call is ended, on its own loop; its
         # result may never get here, because the client can go away in that very moment.
         caller.at_end(lambda: self._bridge.post(ending.close))
-        reading = self._bridge.run(self._found(caller, request, query_id, ending), context)
+        reading = self._bridge.run_work(self._found(caller, request, query_id, ending), context)
         if reading.is_whole:
             return self._whole(caller, reading)
         return flight.GeneratorStream(reading.schema, self._stream(context, reading))
@@ -115,7 +115,7 @@ class Statements:
         try:
             await reading.open()
             batches: list[pa.RecordBatch] = []
-            while taken := await reading.take():
+            while taken := await reading.read_batches():
                 batches += taken
             return pa.Table.from_batches(
                 [batch.cast(reading.schema) for batch in batches], reading.schema
@@ -156,7 +156,7 @@ class Statements:
     ) -> FlightReading:
         reading = None
         if query_id is not None:
-            reading = self._waiting.take(query_id, caller.principal.id)
+            reading = self._waiting.take_reading(query_id, caller.principal.id)
         if reading is not None:
             ending.callback(reading.close, _GONE)
             return reading
@@ -174,7 +174,7 @@ class Statements:
         """Pull batch by batch: gRPC asks for the next once it has taken the last."""
         most_bytes = self._services.max_message_bytes
         with statuses.answered(callers.of(context).span):
-            while batches := self._bridge.run(reading.take(), context):
+            while batches := self._bridge.run_work(reading.read_batches(), context):
                 for batch in batches:
                     yield from messages.cut(batch, reading.schema, most_bytes)
                 if reading.is_whole:

@@ -39,7 +39,7 @@ class SignRequest:
     uri: str
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> SignRequest:
+    def from_document(cls, document: Mapping[str, Any]) -> SignRequest:
         """Read the body of a request.
 
         Raises:
@@ -204,7 +204,7 @@ class FilesOfTables:
 
 def signing_config(name: TableName) -> dict[str, str]:
     """Return how clients of a table ask for signatures, at a path below the URL of the catalog."""
-    called = QualifiedName.of(name)
+    called = QualifiedName.from_name(name)
     path = f"namespaces/{quote(called.schema, '')}/tables/{quote(called.name, '')}"
     endpoint = f"v1/{CATALOG}/{path}/sign"
     return {

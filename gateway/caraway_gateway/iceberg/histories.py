@@ -63,7 +63,9 @@ def read(place: Published, uuid: str) -> TableHistory:
     """
     content = place.read(f"{uuid}/{_HISTORY}")
     try:
-        return TableHistory() if content is None else TableHistory.of(json.loads(content))
+        return (
+            TableHistory() if content is None else TableHistory.from_document(json.loads(content))
+        )
     except (ValueError, KeyError, TypeError):  # Another release wrote it.
         return TableHistory()
 

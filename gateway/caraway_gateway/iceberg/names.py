@@ -39,7 +39,7 @@ class QualifiedName:
     known_as: TableName
 
     @classmethod
-    def of(cls, name: TableName) -> "QualifiedName":
+    def from_name(cls, name: TableName) -> "QualifiedName":
         """Return the parts of a name of the manifest."""
         schema, _, bare = name.rpartition(".")
         return cls(schema or PUBLIC, bare, name)
@@ -63,7 +63,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 def schemas(names: Iterable[TableName]) -> list[str]:
     """Return the schemas of some names, sorted; there is always `public`."""
-    return sorted({PUBLIC, *(QualifiedName.of(name).schema for name in names)})
+    return sorted({PUBLIC, *(QualifiedName.from_name(name).schema for name in names)})
 
 
 def inside(names: Iterable[TableName], schema: str) -> Mapping[str, QualifiedName]:
@@ -72,7 +72,7 @@ def inside(names: Iterable[TableName], schema: str) -> Mapping[str, QualifiedNam
 
 
 def _sorted(names: Iterable[TableName]) -> Iterator[QualifiedName]:
-    yield from sorted(map(QualifiedName.of, names), key=lambda each: each.name)
+    yield from sorted(map(QualifiedName.from_name, names), key=lambda each: each.name)
 
 
 def no_namespace(parts: tuple[str, ...]) -> NoNamespaceError:

@@ -30,7 +30,7 @@ class ScanRequest:
     snapshot_id: int | None = None
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> ScanRequest:
+    def from_document(cls, document: Mapping[str, Any]) -> ScanRequest:
         """Read the body of a request.
 
         Raises:

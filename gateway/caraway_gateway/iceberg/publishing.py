@@ -217,7 +217,7 @@ def view(title: TableTitle, columns: pa.Schema, sql: str, timestamp_ms: int) -> 
         schema,
         sql,
         CATALOG,
-        QualifiedName.of(TableName(title.name)).schema,
+        QualifiedName.from_name(TableName(title.name)).schema,
         title.properties(),
         timestamp_ms,
     )

@@ -46,7 +46,7 @@ class ScanPlans:
         """
         self._check_room(export.owner.principal)
         run = ScanRun(export, self._clock)
-        work = self._tasks.spawn(run.run(self._dispatch, self._slots), "plan a scan")
+        work = self._tasks.spawn(run.export_rows(self._dispatch, self._slots), "plan a scan")
         self._running[run.id] = run, work
         work.add_done_callback(lambda _work: self._running.pop(run.id, None))
         await _either(run.wait_for(0), work)

@@ -67,7 +67,7 @@ class ScanRun:
         async with self._page:
             await self._page.wait_for(lambda: self.written > number)
 
-    async def run(self, dispatch: Dispatch, slots: asyncio.Semaphore) -> None:
+    async def export_rows(self, dispatch: Dispatch, slots: asyncio.Semaphore) -> None:
         """Export the rows, and write the pages."""
         work = tasks.begin(self._exported(dispatch, slots), "export the rows of a scan")
         work.add_done_callback(lambda _work: self._news.set())

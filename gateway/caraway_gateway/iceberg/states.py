@@ -116,5 +116,5 @@ def _written(
     place.write(f"{folder}/{TASKS}", json.dumps(tasks, default=str).encode())
     own = AddedBy(snapshot.id, snapshot.sequence_number)
     histories.write_files(place, folder, new.found, [each.added_by or own for each in data])
-    added = FileTotals.of(each for each in data if each.added_by is None)
-    return replace(snapshot, added=added, total=FileTotals.of(data))
+    added = FileTotals.count_files(each for each in data if each.added_by is None)
+    return replace(snapshot, added=added, total=FileTotals.count_files(data))

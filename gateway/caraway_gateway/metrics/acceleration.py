@@ -52,7 +52,7 @@ _CHANGES: Table[tuple[Changing, DatasetVersion | None]] = (
 def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
     standings = {each.refreshes.dataset: each for each in accelerations.standings()}
-    yield from families.of(_REFRESHES, accelerations)
+    yield from families.families_of(_REFRESHES, accelerations)
     versions = {name: each.version for name, each in standings.items() if each.version}
     yield from families.of_each(_VERSIONS, versions)
     yield from families.of_each(_STANDINGS, standings)

@@ -46,7 +46,7 @@ _TASKS: Table[Services] = (counter("node_tasks", "Tasks that ended.", "executor 
 
 def collect(services: Services, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
-    yield from families.of(_CLUSTER, services)
+    yield from families.families_of(_CLUSTER, services)
     executors = {each.executor_id: each for each in services.dispatch.executors()}
     yield from families.of_each(_EXECUTORS, executors)
-    yield from families.of(_TASKS, services)
+    yield from families.families_of(_TASKS, services)

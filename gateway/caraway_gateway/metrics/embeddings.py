@@ -71,4 +71,4 @@ _MODELS: Table[Embeddings] = (
 
 def collect(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
-    return families.of(_MODELS, embeddings)
+    return families.families_of(_MODELS, embeddings)

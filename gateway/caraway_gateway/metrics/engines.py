@@ -43,7 +43,7 @@ _ENGINES: Table[EngineReport] = (
 
 def collect(report: EngineReport, families: Families) -> Iterable[Metric]:
     """Yield the metric families of a report."""
-    return families.of(_ENGINES, report)
+    return families.families_of(_ENGINES, report)
 
 
 def table(report: EngineReport) -> pa.Table:

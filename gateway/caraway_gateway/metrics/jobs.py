@@ -31,4 +31,4 @@ _JOBS: Table[Jobs] = (
 
 def collect(jobs: Jobs, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
-    return families.of(_JOBS, jobs)
+    return families.families_of(_JOBS, jobs)

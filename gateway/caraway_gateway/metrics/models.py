@@ -71,9 +71,9 @@ _WORKERS: Table[WorkerRuns] = (
 
 def collect(models: Models, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
-    return families.of(_MODELS, models)
+    return families.families_of(_MODELS, models)
 
 
 def collect_workers(runs: WorkerRuns, families: Families) -> Iterable[Metric]:
     """Yield the metric families of workers that run on a cron."""
-    return families.of(_WORKERS, runs)
+    return families.families_of(_WORKERS, runs)

@@ -124,9 +124,9 @@ def render(found: CollectorRegistry) -> bytes:
 
 def _collect(services: Services, families: Families) -> Iterable[Metric]:
     """Yield all metrics, read from the services."""
-    yield from families.of(_PROCESS, services)
+    yield from families.families_of(_PROCESS, services)
     if services.queries.cache is not None:
-        yield from families.of(_CACHE, services.queries.cache)
+        yield from families.families_of(_CACHE, services.queries.cache)
     yield from engine_metrics.collect(services.engines(), families)
     yield from cluster_metrics.collect(services, families)
     yield from job_metrics.collect(services.jobs, families)

@@ -26,4 +26,4 @@ _RERANKERS: Table[RerankerModels] = (
 
 def collect(rerankers: RerankerModels, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
-    return families.of(_RERANKERS, rerankers)
+    return families.families_of(_RERANKERS, rerankers)

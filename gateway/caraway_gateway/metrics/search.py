@@ -31,6 +31,6 @@ _CACHE: Table[SearchResultsCache] = (
 
 def collect(search: SearchService, families: Families) -> Iterable[Metric]:
     """Yield the metric families."""
-    yield from families.of(_SEARCHES, search)
+    yield from families.families_of(_SEARCHES, search)
     if search.cache is not None:
-        yield from families.of(_CACHE, search.cache)
+        yield from families.families_of(_CACHE, search.cache)

@@ -197,7 +197,7 @@ async def _create(
     }
     if "channel" in given:
         settings["update_channel"] = given["channel"]
-    config = configs.merge(project.config, settings, Allowance.of(caller.org.plan, limits))
+    config = configs.merge(project.config, settings, Allowance.from_plan(caller.org.plan, limits))
     platform = caller.services.platform
     _check_image(platform, config)
     config = platform.settings_of(config, project.region, project.cluster_name)

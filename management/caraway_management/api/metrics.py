@@ -86,7 +86,7 @@ async def get_service_metrics(request: Request) -> Response:
 
 
 def _page(found: _Samples) -> Response:
-    page = Page(lambda: Families("caraway_project_").of(_PROJECTS, found))
+    page = Page(lambda: Families("caraway_project_").families_of(_PROJECTS, found))
     return Response(page.render(), media_type=CONTENT_TYPE)
 
 

@@ -69,7 +69,7 @@ class Oidc:
         self._transport = transport
         self._metadata: tuple[datetime, Mapping[str, Any]] | None = None
 
-    async def begin(self, redirect_uri: str, now: datetime) -> Begun:
+    async def begin_sign_in(self, redirect_uri: str, now: datetime) -> Begun:
         """Begin a sign-in.
 
         Raises:

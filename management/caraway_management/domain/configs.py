@@ -45,7 +45,7 @@ class Allowance:
     """True if projects may run other images than those of their channel."""
 
     @classmethod
-    def of(cls, plan: str, limits: Limits) -> "Allowance":
+    def from_plan(cls, plan: str, limits: Limits) -> "Allowance":
         """Return the allowance of a plan."""
         return cls(limits, plan == "enterprise")
 

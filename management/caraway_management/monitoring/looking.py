@@ -32,7 +32,7 @@ class ReactionJudge(Protocol):
     def timeout_s(self) -> float | None:
         """The limit for each read from a runtime."""
 
-    def begin(self, found: list[tuple[Project, list[Reaction]]]) -> None:
+    def begin_round(self, found: list[tuple[Project, list[Reaction]]]) -> None:
         """Begin a round over projects, and put these in the order of their turns."""
 
     async def judge(
@@ -80,7 +80,7 @@ class Looker:
             return
         async with services.database.read() as session:
             found = await reactions.list_waiting(session, judge.kinds)
-        judge.begin(found)
+        judge.begin_round(found)
         slots = asyncio.Semaphore(judge.at_once)
         async with (
             httpx.AsyncClient(

@@ -30,7 +30,7 @@ class EventJudge:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def begin(self, found: list[tuple[Project, list[Reaction]]]) -> None:
+    def begin_round(self, found: list[tuple[Project, list[Reaction]]]) -> None:
         """Begin a round, in the order of the projects."""
 
     async def judge(

@@ -58,7 +58,7 @@ class RowJudge:
         self._slow: Counter[tuple[str, int]] = Counter()
         """Rounds in a row in which a query was too slow, by reaction and its revision."""
 
-    def begin(self, found: list[tuple[Project, list[Reaction]]]) -> None:
+    def begin_round(self, found: list[tuple[Project, list[Reaction]]]) -> None:
         """Begin a round. Where time is short, projects whose queries fail wait for the others."""
         found.sort(key=lambda each: min(_failures(reaction) for reaction in each[1]))
         self._until = asyncio.get_running_loop().time() + self._bounds.all_s

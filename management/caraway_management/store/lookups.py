@@ -32,7 +32,7 @@ class Lookup:
         runner: LookupRunner | None = session.info.get(RUNNER)
         if runner is not None and not session.in_transaction():
             try:
-                return await runner.run(self, values)
+                return await runner.run_lookup(self, values)
             except SQLAlchemyError:
                 raise
             except Exception:  # noqa: BLE001 -- the session translates it
@@ -68,7 +68,7 @@ class LookupRunner:
         self._kept: PoolProxiedConnection | None = None
         self._kept_at = 0.0
 
-    async def run(self, lookup: Lookup, values: Mapping[str, str | int]) -> Sequence[Any]:
+    async def run_lookup(self, lookup: Lookup, values: Mapping[str, str | int]) -> Sequence[Any]:
         """Return the rows. Errors are those of the driver."""
         compiled = lookup.compiled(self._dialect)
         connection = self._take_kept()

@@ -197,6 +197,6 @@ def _structs(given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: b
 def _child(given: list[Any], field: pa.Field, meaning: Meaning, is_exact: bool) -> pa.Array:
     inner = [None if value is None else value.get(field.name) for value in given]
     try:
-        return array(inner, field.type, meaning.of(field.name), is_exact)
+        return array(inner, field.type, meaning.meaning_of(field.name), is_exact)
     except BadValueError as exc:
         raise BadValueError(exc.index, exc.reason, f".{field.name}{exc.inner}") from exc

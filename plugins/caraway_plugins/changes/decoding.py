@@ -192,12 +192,12 @@ def _column(
         _check_present(run, given, name)
     try:
         try:
-            return columns.array(given, field.type, run.meaning.of(name), is_exact)
+            return columns.array(given, field.type, run.meaning.meaning_of(name), is_exact)
         except ImpreciseError:
             # Doubles from short texts are exact. A value inside of another one has another name.
             if may_round(name if pa.types.is_decimal(field.type) else None):
                 raise
-            return columns.array(given, field.type, run.meaning.of(name), is_exact=True)
+            return columns.array(given, field.type, run.meaning.meaning_of(name), is_exact=True)
     except BadValueError as exc:
         position = run.positions[exc.index]
         learned = f"; {target.remedy}" if target.is_learned else ""

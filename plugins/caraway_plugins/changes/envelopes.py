@@ -81,7 +81,7 @@ class Envelopes:
         take = _TAKE.get(op) if isinstance(op, str) else None
         if take is None:
             raise BadChangesError(_no_op(event, op))
-        offset = self._offsets.of(event.get("source"))
+        offset = self._offsets.offset_of(event.get("source"))
         run = self.runs[-1]
         for change, row in take(self, event):
             run.ops.append(change)
@@ -98,7 +98,7 @@ class Envelopes:
             raise BadChangesError(f"its 'payload' is not an object; send {_EXAMPLE}")
         if schema is not self._schema:
             if schema != self._schema:
-                self.continue_with(of_connect(schema).of("after"))
+                self.continue_with(of_connect(schema).meaning_of("after"))
             # The next events may share this object, and identity is faster to compare.
             self._schema = schema
         return payload

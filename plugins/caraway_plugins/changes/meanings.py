@@ -20,7 +20,7 @@ class Meaning:
     items: "Meaning | None" = None
     fields: Mapping[str, "Meaning"] = field(default_factory=dict)
 
-    def of(self, name: str) -> "Meaning":
+    def meaning_of(self, name: str) -> "Meaning":
         """Return the semantic type of a field, or `UNKNOWN`."""
         return self.fields.get(name, UNKNOWN)
 

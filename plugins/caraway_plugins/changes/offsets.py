@@ -25,7 +25,7 @@ class Offsets:
     def __init__(self) -> None:
         self._names: dict[tuple[Any, ...], bytes] = {}
 
-    def of(self, source: Any) -> bytes | None:
+    def offset_of(self, source: Any) -> bytes | None:
         """Return the offset, or None if the source has none with a known order.
 
         Raises:

@@ -58,7 +58,7 @@ class LoadedEmbedders:
         self._stored: list[tuple[StoredVectorsPlace, StoredVectors | None]] = []
         self._opening = threading.Lock()
 
-    def of(self, specs: Sequence[EmbedderSpec]) -> "NamedEmbedders":
+    def embedders_of(self, specs: Sequence[EmbedderSpec]) -> "NamedEmbedders":
         """Return the models of a catalog by name; nothing is loaded yet."""
         return NamedEmbedders(self, {spec.name: spec for spec in specs})
 

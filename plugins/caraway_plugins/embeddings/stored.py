@@ -48,7 +48,7 @@ class _Index:
     names: list[SegmentName]
 
     @classmethod
-    def of(cls, segments: dict[SegmentName, SegmentIndex]) -> "_Index":
+    def from_segments(cls, segments: dict[SegmentName, SegmentIndex]) -> "_Index":
         names = sorted(segments)
         none = np.zeros(0, np.uint64)
         hashes = np.concatenate([none, *(segments[name].hashes for name in names)])
@@ -199,7 +199,7 @@ class StoredVectors:
                 if self._clock() * 1000 - name.made_ms > _BEING_WRITTEN_MS:
                     self._dropped(name, exc)
         if segments.keys() != known.keys() or mark not in self._indexes:
-            self._indexes[mark] = _Index.of(segments)
+            self._indexes[mark] = _Index.from_segments(segments)
         self._looked_s[mark] = self._monotonic()
 
     def _table(self, segment: SegmentIndex) -> pa.Table:
@@ -219,13 +219,15 @@ class StoredVectors:
             known = self._indexes.get(segment.name.mark)
             if known is not None:
                 segments = {**known.segments, segment.name: segment}
-                self._indexes[segment.name.mark] = _Index.of(segments)
+                self._indexes[segment.name.mark] = _Index.from_segments(segments)
 
     def _dropped(self, name: SegmentName, exc: CarawayError) -> None:
         """Delete a segment that cannot be read; its texts are embedded again."""
         logger.warning("stored vectors are damaged", extra={"cause": exc.message})
         known = self._indexes.get(name.mark, _NONE).segments
-        self._indexes[name.mark] = _Index.of({n: s for n, s in known.items() if n != name})
+        self._indexes[name.mark] = _Index.from_segments(
+            {n: s for n, s in known.items() if n != name}
+        )
         stored_segments.delete(self._store, name)
 
     def _tidy(self, mark: str) -> None:
@@ -298,7 +300,7 @@ class StoredEmbedder:
         return EmbeddedTexts(found, count)
 
 
-_NONE = _Index.of({})
+_NONE = _Index.from_segments({})
 
 
 def _taken(table: pa.Table, keys: Iterable[bytes]) -> Rows:

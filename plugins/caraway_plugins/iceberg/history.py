@@ -27,7 +27,7 @@ class KeptField:
     kind: str
 
     @classmethod
-    def of(cls, field: IcebergField) -> KeptField:
+    def from_field(cls, field: IcebergField) -> KeptField:
         """Return what is kept of a field."""
         kind = field.type if isinstance(field.type, str) else field.type.document()["type"]
         return cls(field.id, kind)
@@ -99,7 +99,7 @@ class TableHistory:
         return replace(self, snapshots=(*before, replace(last, replaced_ms=None)))
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> TableHistory:
+    def from_document(cls, document: Mapping[str, Any]) -> TableHistory:
         """Return the history that `document` wrote."""
         return cls(
             document["table"],
@@ -143,7 +143,7 @@ class TableHistory:
             kept = self.fields.get(path)
             if kept is None or (len(path) > 1 and path[:-1] not in found):
                 continue
-            if column_types.holds(KeptField.of(each).kind, kept.kind):
+            if column_types.holds(KeptField.from_field(each).kind, kept.kind):
                 found[path] = kept.id
         return found
 
@@ -166,7 +166,7 @@ class TableHistory:
         wanted = schema.document()
         known = [each["schema-id"] for each in self.schemas if {**each, "schema-id": 0} == wanted]
         schema = replace(schema, id=known[0] if known else self.last_schema_id + 1)
-        now = {path: KeptField.of(each) for path, each in schema.paths()}
+        now = {path: KeptField.from_field(each) for path, each in schema.paths()}
         before = self.fields if len(self.fields) + len(now) <= _MOST_FIELDS else {}
         last_id = max(self.last_id, schema.last_id)
         kept = replace(

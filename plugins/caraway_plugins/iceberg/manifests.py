@@ -55,7 +55,7 @@ class FileTotals:
     bytes: int = 0
 
     @classmethod
-    def of(cls, files: Iterable[DataFile]) -> FileTotals:
+    def count_files(cls, files: Iterable[DataFile]) -> FileTotals:
         """Count files."""
         known = list(files)
         rows = sum(each.statistics.row_count for each in known)
@@ -104,8 +104,8 @@ def manifest(
     known = [each.added_by.sequence_number for each in files if each.added_by is not None]
     return WrittenManifest(
         content,
-        FileTotals.of(each for each in files if each.added_by is None),
-        FileTotals.of(each for each in files if each.added_by is not None),
+        FileTotals.count_files(each for each in files if each.added_by is None),
+        FileTotals.count_files(each for each in files if each.added_by is not None),
         summaries,
         min(known, default=None),
     )

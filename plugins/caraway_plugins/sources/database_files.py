@@ -30,7 +30,7 @@ class DatabaseFile:
     path: Path
 
     @classmethod
-    def of(cls, request: SourceRequest, param: str) -> "DatabaseFile":
+    def from_request(cls, request: SourceRequest, param: str) -> "DatabaseFile":
         """Return the file of a request.
 
         Raises:
@@ -114,7 +114,7 @@ def of_catalog(request: CatalogRequest, param: str, table: ListedTable | None) -
 
 def place(request: SourceRequest, param: str, table: ListedTable) -> RemoteTable:
     """Return where a table of a catalog is or will be, without its columns."""
-    file = DatabaseFile.of(request, param)
+    file = DatabaseFile.from_request(request, param)
     login = {"path": str(file.path)}
     return RemoteTable(pa.schema([]), request.connector, (table.schema, table.name), (), login)
 

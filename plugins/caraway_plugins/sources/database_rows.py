@@ -130,7 +130,7 @@ class PooledRows(DatabaseRows):
 
     def _begin(self) -> Iterator[Any]:
         """Run the statement; if an idle connection turns out to be broken, use another one."""
-        while (kept := self._pool.take(self._table.login)) is not None:
+        while (kept := self._pool.take_idle(self._table.login)) is not None:
             self._connection = kept
             try:
                 return self._run()

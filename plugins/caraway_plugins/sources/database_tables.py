@@ -104,8 +104,8 @@ class TableDrop(TableWrite):
         """Take the table that is dropped."""
         super().__init__(table)
 
-    def run(self) -> int:
-        """See `RemoteChange.run`."""
+    def write_rows(self) -> int:
+        """See `RemoteChange.write_rows`."""
         return self._committed(self._dropped)
 
     def _dropped(self) -> int:

@@ -190,8 +190,8 @@ class DatabaseChange(DatabaseWrite):
         self.verb = "UPDATE of" if change.assigned else "DELETE from"
         self.done = "changed" if change.assigned else "deleted"
 
-    def run(self) -> int:
-        """See `RemoteChange.run`."""
+    def write_rows(self) -> int:
+        """See `RemoteChange.write_rows`."""
         return self._committed(self._changed)
 
     @abstractmethod

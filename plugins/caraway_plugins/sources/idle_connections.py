@@ -27,7 +27,7 @@ class IdleConnections:
         self._idle: dict[Login, list[_Idle]] = {}
         self._lock = threading.Lock()
 
-    def take(self, login: Mapping[str, str]) -> Any | None:
+    def take_idle(self, login: Mapping[str, str]) -> Any | None:
         """Return an idle connection, or None."""
         with self._lock:
             idle = self._idle.get(frozenset(login.items()))

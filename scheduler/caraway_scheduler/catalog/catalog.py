@@ -235,7 +235,7 @@ class Catalog:
             return
         try:
             if state.dataset.acceleration is not None:
-                self._accelerator.begin(state, state.dataset.acceleration)
+                self._accelerator.accelerate_dataset(state, state.dataset.acceleration)
             else:
                 self._accelerator.end(state.name)
         except BaseException as exc:  # noqa: BLE001 -- a source may raise anything

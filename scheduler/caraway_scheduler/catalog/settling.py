@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 class Accelerator(Protocol):
     """Keeps accelerated copies of datasets."""
 
-    def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
+    def accelerate_dataset(self, state: DatasetState, acceleration: Acceleration) -> None:
         """Start the acceleration of a dataset."""
 
     def end(self, name: TableName) -> None:

@@ -54,7 +54,7 @@ class SourceCatalogState:
         """The tables that are described, without the name of the catalog."""
         return frozenset(self.listed[name].title for name in self.described if name in self.listed)
 
-    def take(self, found: Iterable[ListedTable], fingerprint: str | None) -> bool:
+    def take_list(self, found: Iterable[ListedTable], fingerprint: str | None) -> bool:
         """Take a new list. Returns whether tables left that were described."""
         listed: dict[TableName, ListedTable] = {}
         unnamed = 0

@@ -188,7 +188,7 @@ class SourceCatalogs:
         async with state.listing:
             fingerprint = await self._calls.fingerprint(state.declared)
             if fingerprint is None or fingerprint != state.fingerprint:
-                has_left = state.take(
+                has_left = state.take_list(
                     await self._calls.tables(state.declared, state.titles), fingerprint
                 )
             else:

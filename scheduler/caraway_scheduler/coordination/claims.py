@@ -34,7 +34,7 @@ class Claim:
         self._owner = owner
         self._value = f"{owner}#{next(_numbers)}".encode()
 
-    async def take(self) -> bool:
+    async def acquire(self) -> bool:
         """Acquire or renew the claim; returns False if another task holds it.
 
         Raises:
@@ -51,7 +51,7 @@ class Claim:
 
     async def wait(self) -> None:
         """Wait until the claim is free, and acquire it."""
-        while not await self.take():  # noqa: ASYNC110 -- the state store is polled
+        while not await self.acquire():  # noqa: ASYNC110 -- the state store is polled
             await asyncio.sleep(RENEW_S)
 
     async def keep(self) -> None:
@@ -62,7 +62,7 @@ class Claim:
         """
         while True:
             await asyncio.sleep(RENEW_S)
-            if not await self.take():
+            if not await self.acquire():
                 raise CarawayError("another scheduler refreshes the dataset")
 
     @asynccontextmanager
@@ -72,7 +72,7 @@ class Claim:
         Raises:
             StateAwayError: the state store is away.
         """
-        if not await self.take():
+        if not await self.acquire():
             yield False
             return
         renewing = tasks.begin(self._renewed())
@@ -94,7 +94,7 @@ class Claim:
         while True:
             await asyncio.sleep(RENEW_S)
             with suppress(CarawayError):
-                await self.take()
+                await self.acquire()
 
     def _may_replace(self, value: bytes) -> bool:
         if value == self._value:

@@ -43,7 +43,7 @@ class Mentions:
         self._words = [(_word(name), names) for name, names in below.items() if names]
         self._all = frozenset(self._datasets)
 
-    def of(self, sql: str) -> frozenset[TableName]:
+    def tables_of(self, sql: str) -> frozenset[TableName]:
         """Return the datasets that a statement may read."""
         if len(sql) > _LONGEST_READ:
             return self._all

@@ -107,7 +107,9 @@ class ClusterDispatch(RollListener):
             self.tallies, lambda ran: self._on_ran(ran), membership.lost, self.quarantine.lost
         )
         self._whole = WholeRunner(fleet, membership, origin, reports, owner)
-        self._staged = StagedRunner(fleet, membership, local.run, origin, reports, self._asking)
+        self._staged = StagedRunner(
+            fleet, membership, local.run_task, origin, reports, self._asking
+        )
         self._diagnoses = Diagnoses(local, self._whole, self._staged, self._asking)
         self._lookups = LookupRunner(membership, self._whole)
         self._indexed = IndexedRunner(membership, self._whole, policy)
@@ -174,7 +176,7 @@ class ClusterDispatch(RollListener):
             self._published.clear()
             # Read together with the snapshot: a log belongs to the version in that snapshot.
             stated = self._logs.given_to(statement)
-            release = self._pins.take(stated, snapshot)
+            release = self._pins.pin_catalogs(stated, snapshot)
             try:
                 stream = await self._execute(query_id, stated, snapshot)
                 return PinnedStream(stream, release)
@@ -189,10 +191,10 @@ class ClusterDispatch(RollListener):
                 raise
         raise AssertionError("unreachable")
 
-    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+    async def read_offer(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
         """Read the rows that an executor offers."""
         try:
-            return await self._fleet.take(executor_id, offer_id)
+            return await self._fleet.read_offer(executor_id, offer_id)
         except ExecutorLostError as exc:
             raise AnswerCutError(f"{exc.message}; run the query again") from exc
 
@@ -208,7 +210,7 @@ class ClusterDispatch(RollListener):
             yield ReadPoint()
             return
         logs = self._logs.given_to(Statement("", {})).logs
-        release = self._pins.take(Statement("", {}, logs=logs), snapshot)
+        release = self._pins.pin_catalogs(Statement("", {}, logs=logs), snapshot)
         number = next(self._numbers)
         self._held[number] = snapshot
         try:
@@ -266,7 +268,7 @@ class ClusterDispatch(RollListener):
     def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
         tables = self._snapshot.tables if self._snapshot is not None else {}
         return [
-            (name, version, self._logs.of(version))
+            (name, version, self._logs.log_of(version))
             for name, spec in tables.items()
             if (version := spec.version) is not None
         ]

@@ -77,7 +77,7 @@ class InProcessDispatch:
         if self._logs:
             # Logs of the statement itself have precedence, because it builds a version from them.
             statement = replace(statement, logs={**self._logs, **statement.logs})
-        release = self._pins.take(statement, *self._catalogs)
+        release = self._pins.pin_catalogs(statement, *self._catalogs)
         try:
             stream = await self._executor.execute(query_id, statement)
         except NotDistributableError:
@@ -99,7 +99,7 @@ class InProcessDispatch:
     def reading(self) -> Iterator[ReadPoint]:
         """Keep the logs; a catalog that changes meanwhile is gone."""
         logs = self._logs
-        release = self._pins.take(Statement("", {}, logs=logs), *self._catalogs)
+        release = self._pins.pin_catalogs(Statement("", {}, logs=logs), *self._catalogs)
         # While a catalog is installed, statements may read either.
         version = self._catalogs[0].version if len(self._catalogs) == 1 else None
         try:

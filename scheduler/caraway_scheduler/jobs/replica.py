@@ -91,7 +91,7 @@ class Replica:
         """Return a job, or None."""
         return self._held.get(job_id)
 
-    def of(self, principal: PrincipalId) -> Iterator[StoredJob]:
+    def jobs_of(self, principal: PrincipalId) -> Iterator[StoredJob]:
         """Yield the jobs of a principal, newest first; take them before the next await."""
         return (self._held[job_id] for _, job_id in reversed(self._of.get(principal, ())))
 

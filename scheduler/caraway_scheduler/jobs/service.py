@@ -132,7 +132,7 @@ class JobService:
         Jobs whose results have expired are left out, unless `status` asks for them.
         """
         await self._replica.catch_up()
-        jobs = (self._present(held.job) for held in self._replica.of(principal))
+        jobs = (self._present(held.job) for held in self._replica.jobs_of(principal))
         if status is None:
             wanted = (job for job in jobs if job.status != "CLOSED")
         else:

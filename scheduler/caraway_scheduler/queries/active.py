@@ -132,7 +132,7 @@ class ActiveQueries:
         if not self._queries:
             self._idle.set()
 
-    def of(self, principal: PrincipalId) -> list[ActiveQuery]:
+    def queries_of(self, principal: PrincipalId) -> list[ActiveQuery]:
         """List the running statements of a principal, oldest first."""
         return [query for query in self._queries.values() if query.principal == principal]
 
@@ -143,7 +143,7 @@ class ActiveQueries:
 
     def traced(self, trace_id: str, principal: PrincipalId) -> ActiveQuery | None:
         """Return the newest running statement of the principal in a trace, or None."""
-        own = (each for each in self.of(principal) if each.trace_id == trace_id)
+        own = (each for each in self.queries_of(principal) if each.trace_id == trace_id)
         return max(own, key=lambda each: each.started_at_ms, default=None)
 
     def stop_all(self, reason: Reason) -> None:

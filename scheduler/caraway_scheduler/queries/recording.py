@@ -66,7 +66,7 @@ def _captured(sample: pa.RecordBatch | None) -> str:
     if sample is None:
         return "[]"
     encoder = formats.make("json")
-    parts = (encoder.begin(sample.schema), encoder.encode(sample), encoder.end(0))
+    parts = (encoder.encode_start(sample.schema), encoder.encode(sample), encoder.end(0))
     return b"".join(parts).decode()[:_LONGEST_OUTPUT]
 
 

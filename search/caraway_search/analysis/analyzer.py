@@ -72,7 +72,7 @@ class _Words:
     lengths: NDArray[np.int32]
 
     @classmethod
-    def of(cls, texts: Any) -> Self:
+    def from_texts(cls, texts: Any) -> Self:
         """Split a string array of Arrow."""
         words = pc.split_pattern_regex(texts.cast(pa.large_string()), WORD_BREAK)
         lengths = pc.fill_null(pc.list_value_length(words), 0).cast(pa.int32())
@@ -102,7 +102,7 @@ class Analyzer:
 
     def tokens(self, texts: Any) -> Tokens:
         """The terms of a string column of Arrow."""
-        blocks = [_Words.of(each) for each in _blocks(texts)]
+        blocks = [_Words.from_texts(each) for each in _blocks(texts)]
         different = [pa.array([], pa.large_string()), *(each.different for each in blocks)]
         encoded = pa.concat_arrays(different).dictionary_encode()
         terms, word_terms, word_starts = self._vocabulary(encoded.dictionary)

@@ -103,7 +103,7 @@ class Postings:
         filled = self.lengths[self.lengths > 0]
         return int(filled.min(initial=np.iinfo(filled.dtype).max)) if len(filled) else 0
 
-    def of(self, sought: CountedTerm) -> TermPostings:
+    def postings_of(self, sought: CountedTerm) -> TermPostings:
         """The rows of a term, or of all terms with a prefix or at a distance, taken as one."""
         if sought.is_prefix or sought.edits:
             return self._several(sought)
@@ -199,7 +199,7 @@ def _in_order(tokens: Tokens) -> tuple[Vocabulary, NDArray[np.int32]]:
     order = pc.sort_indices(encoded)
     ranks = np.empty(len(order), np.int32)
     ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    return Vocabulary.of(encoded.take(order)), ranks[tokens.ids]
+    return Vocabulary.from_terms(encoded.take(order)), ranks[tokens.ids]
 
 
 def _sorting(ids: NDArray[np.int32]) -> NDArray[np.integer[Any]]:

@@ -112,7 +112,7 @@ def _alternatives(
 
 def _terms(node: QueryTerm, columns: Mapping[str, ScoredColumn]) -> Iterator[_Term]:
     for column in columns.values():
-        postings, idf = column.of(node)
+        postings, idf = column.postings_of(node)
         yield _Term(column, postings, idf, column.most(postings, idf))
 
 

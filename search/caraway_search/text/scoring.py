@@ -57,12 +57,12 @@ class ScoredColumn:
                 self._add_fuzzy(leaf, into)
             case _:
                 (sought,) = counted(leaf)
-                self._add(self.postings.of(sought), self._idf(sought), into)
+                self._add(self.postings.postings_of(sought), self._idf(sought), into)
 
-    def of(self, term: QueryTerm) -> tuple[TermPostings, float]:
+    def postings_of(self, term: QueryTerm) -> tuple[TermPostings, float]:
         """Return the postings of a term and its IDF."""
         (sought,) = counted(term)
-        return self.postings.of(sought), self._idf(sought)
+        return self.postings.postings_of(sought), self._idf(sought)
 
     def scores(self, found: TermPostings, idf: float) -> Floats:
         """Return the score that a term adds to each of its rows."""
@@ -87,7 +87,7 @@ class ScoredColumn:
         """A row has the best of its scores at each distance, which count less the further off."""
         best = np.zeros_like(into.scores)
         for sought in counted(leaf):
-            found = self.postings.of(sought)
+            found = self.postings.postings_of(sought)
             scores = self.scores(found, self._idf(sought)) / (1 + sought.edits)
             best[found.rows] = np.maximum(best[found.rows], scores)
             into.found[found.rows] = True

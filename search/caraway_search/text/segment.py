@@ -103,7 +103,7 @@ class TextSegment:
                 name: ColumnStatistics(
                     _count(postings.filled, live),
                     _token_count(postings, live),
-                    {each: _row_count(postings.of(each).rows, live) for each in sought},
+                    {each: _row_count(postings.postings_of(each).rows, live) for each in sought},
                 )
                 for name, postings in self.postings.items()
             }

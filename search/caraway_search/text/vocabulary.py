@@ -32,7 +32,7 @@ class Vocabulary(Sequence[bytes]):
     ends: NDArray[np.integer[Any]]
 
     @classmethod
-    def of(cls, terms: Any) -> Self:
+    def from_terms(cls, terms: Any) -> Self:
         """Terms that are sorted already: a large binary array of Arrow."""
         if len(terms) == 0:
             return cls(np.zeros(0, np.uint8), np.zeros(0, np.int64))

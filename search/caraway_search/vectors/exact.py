@@ -25,7 +25,7 @@ class QueryVector:
     metric: Metric = "cosine"
 
     @classmethod
-    def of(cls, values: Sequence[float] | NDArray[Any], metric: Metric = "cosine") -> Self:
+    def from_values(cls, values: Sequence[float] | NDArray[Any], metric: Metric = "cosine") -> Self:
         """Check a vector.
 
         Raises:

@@ -147,7 +147,7 @@ class Look:
         if not len(new):
             return
         self._scored[new] = True
-        vectors = self.segment.vectors.matrix.take(new)
+        vectors = self.segment.vectors.matrix.copy_vectors(new)
         if len(new) > _MANY_SCORES and math.isfinite(bar):
             # Exact scores take several times as long as products of lower precision.
             is_near = self._may_reach(bar, new, vectors)
@@ -218,7 +218,7 @@ class Look:
         query = self._query.values.astype(matrix.dtype, copy=False)
         with np.errstate(all="ignore"):
             if len(numbers) < _GATHERED_SHARE * len(matrix):
-                dots = matrix.take(numbers) @ query
+                dots = matrix.copy_vectors(numbers) @ query
             else:
                 dots = matrix.dots(query)[numbers]
         return self._compared(dots, norms, largest)

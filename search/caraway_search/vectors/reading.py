@@ -68,7 +68,7 @@ class ColumnVectors:
             rows = np.concatenate([p.rows + first for p, first in zip(parts, firsts, strict=True)])
             places = np.concatenate([each.parts for each in parts])
         return cls(
-            StackedVectors.of([each.matrix for each in parts]),
+            StackedVectors.from_stacks([each.matrix for each in parts]),
             np.concatenate([each.norms for each in parts]),
             np.concatenate([each.usable for each in parts]),
             sum(each.row_count for each in parts),

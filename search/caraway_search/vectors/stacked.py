@@ -19,7 +19,7 @@ class StackedVectors:
     matrices: tuple[Matrix, ...]
 
     @classmethod
-    def of(cls, stacks: Sequence[Self]) -> Self:
+    def from_stacks(cls, stacks: Sequence[Self]) -> Self:
         """Put the matrices of several below each other."""
         return cls(tuple(each for stack in stacks for each in stack.matrices))
 
@@ -31,7 +31,7 @@ class StackedVectors:
         """The type of the numbers."""
         return self.matrices[0].dtype
 
-    def take(self, numbers: Numbers) -> Matrix:
+    def copy_vectors(self, numbers: Numbers) -> Matrix:
         """Copy some vectors, in the order of their numbers in `numbers`."""
         if len(self.matrices) == 1:
             return self.matrices[0][numbers]
@@ -64,7 +64,7 @@ class StackedVectors:
         chosen = np.flatnonzero(flags)
         for start in range(0, len(chosen), size):
             numbers = chosen[start : start + size]
-            yield self.take(numbers), numbers
+            yield self.copy_vectors(numbers), numbers
 
     @cached_property
     def _ends(self) -> Numbers:

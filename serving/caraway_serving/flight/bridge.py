@@ -23,7 +23,7 @@ class Bridge:
         self._loop = loop
         self._is_closed = threading.Event()
 
-    def run(self, work: Coroutine[Any, Any, T], context: flight.ServerCallContext) -> T:
+    def run_work(self, work: Coroutine[Any, Any, T], context: flight.ServerCallContext) -> T:
         """Wait for the work as long as the client does.
 
         Raises:

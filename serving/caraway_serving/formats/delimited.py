@@ -12,7 +12,7 @@ from caraway_serving.formats import columns
 class Csv:
     """Encodes CSV as in RFC 4180, with line feeds as line ends."""
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the header row."""
         line = io.StringIO()
         # The writer quotes names with characters of its line end, so this one has both.

@@ -11,9 +11,9 @@ Format = Literal["json", "versioned", "ndjson", "csv", "text", "arrow", "parquet
 
 
 class Encoder(Protocol):
-    """Encodes one result. Call `begin`, then `encode` for each batch, then `end`."""
+    """Encodes one result. Call `encode_start`, then `encode` for each batch, then `end`."""
 
-    def begin(self, schema: pa.Schema) -> bytes: ...
+    def encode_start(self, schema: pa.Schema) -> bytes: ...
 
     def encode(self, batch: pa.RecordBatch) -> bytes: ...
 

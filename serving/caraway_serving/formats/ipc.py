@@ -15,7 +15,7 @@ class IpcStream:
         self._writer: pa.RecordBatchStreamWriter | None = None
         self._schema: pa.Schema | None = None
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the schema message."""
         self._schema = columns.without_views(schema)
         # A dictionary may differ between batches. Not all readers support deltas, so each batch

@@ -29,7 +29,7 @@ class Parquet:
         self._group_rows = 0
         self._group_bytes = 0
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the start of the file.
 
         Raises:
@@ -47,7 +47,7 @@ class Parquet:
                 f"these rows cannot be written as Parquet: {exc}; cast the column to text, or "
                 "request another format"
             ) from exc
-        return self._sink.take()
+        return self._sink.take_bytes()
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Return the row groups that are complete after a batch."""
@@ -55,14 +55,14 @@ class Parquet:
             batch = batch.cast(self._schema)
         for start in range(0, batch.num_rows, _GROUP_ROWS):
             self._add(batch.slice(start, _GROUP_ROWS))
-        return self._sink.take()
+        return self._sink.take_bytes()
 
     def end(self, elapsed_ms: int) -> bytes:
         """Return the last row group and the footer."""
         assert self._writer is not None
         self._flush()
         self._writer.close()
-        return self._sink.take()
+        return self._sink.take_bytes()
 
     def _add(self, batch: pa.RecordBatch) -> None:
         self._group.append(batch)
@@ -95,7 +95,7 @@ class _Sink(io.RawIOBase):
         self._parts.append(part)
         return len(part)
 
-    def take(self) -> bytes:
+    def take_bytes(self) -> bytes:
         """Return and clear the buffered bytes."""
         written = b"".join(self._parts)
         self._parts.clear()

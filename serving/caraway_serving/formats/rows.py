@@ -16,7 +16,7 @@ class JsonLines:
     def __init__(self) -> None:
         self._convert: columns.Conversion = columns.for_json
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return nothing: JSON lines have no header."""
         self._convert = columns.to_json(schema)
         return b""
@@ -39,7 +39,7 @@ class JsonArray:
         self.row_count = 0
         self._convert: columns.Conversion = columns.for_json
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the opening bracket."""
         self._convert = columns.to_json(schema)
         return b"["
@@ -66,9 +66,9 @@ class VersionedJson:
     def __init__(self) -> None:
         self._rows = JsonArray()
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the schema and the start of the rows."""
-        self._rows.begin(schema)
+        self._rows.encode_start(schema)
         fields = [
             {
                 "name": field.name,

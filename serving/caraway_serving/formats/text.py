@@ -23,7 +23,7 @@ class BorderedTable:
         self._rows: list[list[str]] = []
         self._widths: list[int] | None = None
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         self._names = list(map(_printable, schema.names))
         return b""
 

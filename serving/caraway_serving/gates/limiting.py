@@ -29,7 +29,7 @@ class LimitGate:
             await self._app(scope, receive, send)
             return
         bucket = self._in_force.bucket
-        if wait_s := bucket.take():
+        if wait_s := bucket.take_token():
             self._tallies.limited_requests["api_rps",] += 1
             text, wait = limits.too_many(bucket.rate or 0), limits.retry_after(wait_s)
             refusal = RefusedRequestError(429, text, {"retry-after": wait})

@@ -141,7 +141,7 @@ class Site:
         )
         care = Compactor(current, Recipe(NAME), self.results)
         feed = Feed(current, self.results, lambda: SCHEMA, lambda: CUT, care.news)
-        await feed.begin()
+        await feed.ensure_version()
         working = asyncio.create_task(feed.run())
         try:
             yield Taking(current, feed, care, readers, store, shown)

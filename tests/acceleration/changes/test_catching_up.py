@@ -13,7 +13,7 @@ class Clock:
     def __init__(self) -> None:
         self.now = NOON
         self.progress = SourceProgress(lambda: self.now)
-        self.progress.begin()
+        self.progress.note_start()
 
     def after(self, seconds: float) -> float | None:
         self.now += timedelta(seconds=seconds)
@@ -68,7 +68,7 @@ def test_a_source_that_is_lost_leaves_the_dataset_behind() -> None:
     clock.batch(0)
     assert clock.after(10) == 0.0
     clock.progress.lose()
-    clock.progress.begin()
+    clock.progress.note_start()
     assert clock.after(90) == 90
 
 

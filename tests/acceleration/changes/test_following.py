@@ -117,7 +117,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.dataset.gate.set()
 
-    async def take(self) -> bool:
+    async def acquire(self) -> bool:
         self.asked += 1
         return self.is_mine
 

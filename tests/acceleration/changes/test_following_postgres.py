@@ -66,7 +66,7 @@ class Dataset:
 class HeldClaim:
     """A claim without competitors."""
 
-    async def take(self) -> bool:
+    async def acquire(self) -> bool:
         return True
 
     async def release(self) -> None:

@@ -11,8 +11,8 @@ from caraway_core.manifest import Chunking, EmbeddedColumn
 
 NAME = TableName("t")
 MARK, OTHER = "embedding-0123456789abcdef", "embedding-fedcba9876543210"
-BODY = GeneratedVectors.of(EmbeddedColumn("body", "it's"), MARK)
-CHUNKED = GeneratedVectors.of(EmbeddedColumn('a"b', "m", (), Chunking(9, 2, False)), MARK)
+BODY = GeneratedVectors.from_column(EmbeddedColumn("body", "it's"), MARK)
+CHUNKED = GeneratedVectors.from_column(EmbeddedColumn('a"b', "m", (), Chunking(9, 2, False)), MARK)
 
 
 def test_generated_columns_are_added_to_a_query() -> None:
@@ -38,7 +38,9 @@ def test_known_vectors_are_taken_from_the_loaded_rows() -> None:
 def test_a_version_of_another_model_is_outdated() -> None:
     sql = generated.with_vectors("SELECT 1", [BODY])
     assert not generated.is_outdated(sql, [BODY])
-    assert generated.is_outdated(sql, [GeneratedVectors.of(EmbeddedColumn("body", "m"), OTHER)])
+    assert generated.is_outdated(
+        sql, [GeneratedVectors.from_column(EmbeddedColumn("body", "m"), OTHER)]
+    )
     assert not generated.is_outdated("SELECT * FROM t", [BODY])
 
 

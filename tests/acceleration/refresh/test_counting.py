@@ -68,7 +68,7 @@ def test_each_end_is_recorded_and_counted(
 ) -> None:
     told: list[TaskRecord] = []
     counting = Counting(told.append, Clock())
-    counting.begin(NAME, "append").end(ended, None)
+    counting.count_refresh(NAME, "append").end(ended, None)
 
     (record,) = told
     assert (record.task, record.input) == ("accelerated_refresh", "orders: append")

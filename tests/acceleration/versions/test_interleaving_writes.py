@@ -166,7 +166,7 @@ async def restored(world: World, done: Sequence[tuple[str, int]]) -> None:
     members = [Member(world, name, []) for name in ("one", "two")]
 
     async def begin(member: Member) -> None:
-        await snapshotting(member, store).begin()
+        await snapshotting(member, store).start_from_snapshot()
         member.begin()
 
     async with asyncio.TaskGroup() as tasks:

@@ -72,7 +72,7 @@ def test_a_content_of_parts_becomes_its_text() -> None:
     ]  # fmt: skip
     found = check_completion(whole(message={"role": "assistant", "content": parts}), "m")
     assert found["choices"][0]["message"]["content"] == "ab"
-    chunk = StreamCheck("m", 1).take({"choices": [{"delta": {"content": parts}}]})
+    chunk = StreamCheck("m", 1).check_chunk({"choices": [{"delta": {"content": parts}}]})
     assert chunk["choices"][0]["delta"]["content"] == "ab"
 
 
@@ -92,7 +92,7 @@ def test_a_content_of_parts_becomes_its_text() -> None:
 )  # fmt: skip
 def test_a_damaged_chunk(chunk: Any) -> None:
     with pytest.raises(ModelError, match="is damaged"):
-        StreamCheck("m", 1).take(chunk)
+        StreamCheck("m", 1).check_chunk(chunk)
 
 
 JSON = st.recursive(
@@ -108,7 +108,7 @@ JSON = st.recursive(
 def test_any_json_is_an_answer_or_an_error(body: Any) -> None:
     check = StreamCheck("m", 1)
     try:
-        check.take(body)
+        check.check_chunk(body)
         check.end()
     except ModelError:
         pass
@@ -142,7 +142,7 @@ def test_a_stream_is_complete_when_each_choice_has_an_end(
 ) -> None:
     check = StreamCheck("m", choices)
     for chunk in chunks:
-        taken = check.take(chunk)
+        taken = check.check_chunk(chunk)
         assert taken["object"] == "chat.completion.chunk" and isinstance(taken["choices"], list)
     assert check.is_complete == is_complete
     if is_complete:
@@ -154,9 +154,9 @@ def test_a_stream_is_complete_when_each_choice_has_an_end(
 
 def test_chunks_of_one_stream_have_one_id() -> None:
     check = StreamCheck("m", 1)
-    taken = [check.take({"choices": [], "id": None, "created": 0}) for _ in range(3)]
+    taken = [check.check_chunk({"choices": [], "id": None, "created": 0}) for _ in range(3)]
     assert len({(each["id"], each["created"]) for each in taken}) == 1
-    assert check.take({"choices": [], "id": "own"})["id"] == "own"
+    assert check.check_chunk({"choices": [], "id": "own"})["id"] == "own"
 
 
 def test_whole_calls_without_an_index_get_their_own() -> None:
@@ -164,7 +164,7 @@ def test_whole_calls_without_an_index_get_their_own() -> None:
     indexes: list[tuple[int, int]] = []
     for choice in (0, 0, 1, 0):
         calls = [{"id": "x", "function": {"name": "f"}}, {"index": None, "function": None}]
-        chunk = check.take({"choices": [{"index": choice, "delta": {"tool_calls": calls}}]})
+        chunk = check.check_chunk({"choices": [{"index": choice, "delta": {"tool_calls": calls}}]})
         found = chunk["choices"][0]["delta"]["tool_calls"]
         indexes += [(choice, call["index"]) for call in found]
     assert [n for choice, n in indexes if choice == 0] == [0, 1, 2, 3, 4, 5]

@@ -64,8 +64,8 @@ def streamed(parts: Sequence[str]) -> tuple[str, Sequence[JsonObject], Any]:
         reason = "stop" if number == len(parts) else None
         delta = {"role": "assistant", "content": part} if number == 0 else {"content": part}
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        chunks += reader.take({"id": "1", "choices": [choice]})
-    chunks += reader.take({"id": "1", "choices": [], "usage": {"n": 1}})
+        chunks += reader.read_chunk({"id": "1", "choices": [choice]})
+    chunks += reader.read_chunk({"id": "1", "choices": [], "usage": {"n": 1}})
     assert chunks[-1]["usage"] == {"n": 1}
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     content = "".join(choice["delta"].get("content") or "" for choice in choices)
@@ -125,7 +125,7 @@ def test_text_that_is_no_call_is_sent_at_once() -> None:
 
     def sent(text: str) -> list[ChatChunk]:
         choice = {"index": 0, "delta": {"content": text}, "finish_reason": None}
-        return list(reader.take({"choices": [choice]}))
+        return list(reader.read_chunk({"choices": [choice]}))
 
     assert sent("  ") == []
     (chunk,) = sent("There")

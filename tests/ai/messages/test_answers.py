@@ -12,7 +12,7 @@ from tests.kit.scripted_provider import chunk, completion
 def blocks(*chunks: Any, shows_thoughts: bool = False) -> list[Any]:
     """Return the types of the events of blocks, and their deltas."""
     events = MessageEvents("m", shows_thoughts=shows_thoughts)
-    told = [event for each in chunks for event in events.take(each)] + list(events.end())
+    told = [event for each in chunks for event in events.events_of_chunk(each)] + list(events.end())
     return [
         (event["index"], event.get("delta") or event.get("content_block") or "stop")
         for event in told
@@ -30,7 +30,7 @@ def test_reasons(finish: str, reason: str) -> None:
     answer["choices"][0]["finish_reason"] = finish
     assert answers.message("m", answer, shows_thoughts=False)["stop_reason"] == reason
     events = MessageEvents("m", shows_thoughts=False)
-    list(events.take(chunk(finish=finish)))
+    list(events.events_of_chunk(chunk(finish=finish)))
     assert [*events.end()][-2]["delta"]["stop_reason"] == reason
 
 

@@ -119,7 +119,11 @@ def events_of(blocks: Sequence[tuple[str, Any]], cut: int) -> list[dict[str, Any
 @given(BLOCKS, st.integers(1, 4))
 def test_a_stream_says_what_the_whole_answer_says(blocks: list[tuple[str, Any]], cut: int) -> None:
     check, told = StreamCheck("m", 1), MessageStream()
-    chunks = [check.take(each) for event in events_of(blocks, cut) for each in told.take(event)]
+    chunks = [
+        check.check_chunk(each)
+        for event in events_of(blocks, cut)
+        for each in told.chunks_of_event(event)
+    ]
     check.end()
     assert told.is_over
     content = [
@@ -161,12 +165,12 @@ def test_a_stream_says_what_the_whole_answer_says(blocks: list[tuple[str, Any]],
 def test_a_damaged_event_raises_what_its_reader_catches(event: Any) -> None:
     told = MessageStream()
     with pytest.raises((KeyError, TypeError, AttributeError)):
-        list(told.take(event))
+        list(told.chunks_of_event(event))
 
 
 def test_an_unknown_event_says_nothing() -> None:
     told = MessageStream()
     for event in ({"type": "ping"}, {"type": ["x"]}, {}, {"type": "content_block_delta", "index": 0,
                   "delta": {"type": "signature_delta", "signature": "x"}}):  # fmt: skip
-        assert list(told.take(event)) == []
+        assert list(told.chunks_of_event(event)) == []
     assert not told.is_over

@@ -196,7 +196,11 @@ def collected(chunks: Sequence[Mapping[str, Any]]) -> tuple[str, list[tuple[str,
 @given(PARTS, st.integers(1, 4))
 def test_a_stream_says_what_the_whole_answer_says(parts: list[Any], cut: int) -> None:
     check, told = StreamCheck("m", 1), ConverseStream()
-    chunks = [check.take(each) for event in events_of(parts, cut) for each in told.take(event)]
+    chunks = [
+        check.check_chunk(each)
+        for event in events_of(parts, cut)
+        for each in told.chunks_of_event(event)
+    ]
     check.end()
     text, calls = collected(chunks)
     content = [
@@ -218,4 +222,4 @@ def test_unknown_events_say_nothing() -> None:
     told = ConverseStream()
     event: dict[str, Any]
     for event in ({"new": {}}, {"contentBlockDelta": {"delta": {"image": {}}}}, {}):
-        assert list(told.take(event)) == []
+        assert list(told.chunks_of_event(event)) == []

@@ -31,9 +31,9 @@ def fragment(
 
 def events_of(chunks: Sequence[Any]) -> list[dict[str, Any]]:
     check, told = StreamCheck("m", 1), ResponseEvents(answers.begun(BODY))
-    found = list(told.begin())
+    found = list(told.first_events())
     for chunk in chunks:
-        found += told.take(check.take(chunk))
+        found += told.events_of_chunk(check.check_chunk(chunk))
     return [*found, *told.end()]
 
 
@@ -170,8 +170,8 @@ def test_a_name_that_comes_after_the_id_is_kept() -> None:
 
 def test_a_stream_that_fails_has_what_was_said() -> None:
     told = ResponseEvents(answers.begun(BODY))
-    list(told.begin())
-    list(told.take(delta(content="so far")))
+    list(told.first_events())
+    list(told.events_of_chunk(delta(content="so far")))
     failed = list(told.fail({"message": "gone", "code": None}))
     assert [each["type"] for each in failed] == ["response.failed"]
     response = failed[0]["response"]

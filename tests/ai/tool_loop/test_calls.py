@@ -75,7 +75,7 @@ def test_fragments_of_own_calls_are_collected_and_others_pass(
     while any(queues):
         mixed.append(random.choice([queue for queue in queues if queue]).pop(0))
     streamed = StreamedCalls(frozenset({"mine", "also_mine"}).__contains__)
-    passed = [each for chunk in mixed for each in streamed.take(chunk)]
+    passed = [each for chunk in mixed for each in streamed.collect_fragments(chunk)]
     own = [(f"id{n}", name, text) for n, (name, text) in enumerate(calls) if name != "theirs"]
     assert [(c.id, c.name, c.arguments) for c in streamed.calls] == own
     others = {f"id{n}": text for n, (name, text) in enumerate(calls) if name == "theirs"}
@@ -96,12 +96,12 @@ def test_a_name_and_an_id_may_come_later() -> None:
         {"index": 3, "id": "x", "function": {"name": "mine"}},
         {"index": 3, "id": "y", "function": {"name": "other", "arguments": {"a": 1}}},
     ):
-        assert streamed.take([part]) == []
+        assert streamed.collect_fragments([part]) == []
     assert streamed.calls == [ToolCall("x", "mine", '{"a": 1}')]
     assert not streamed.has_others
 
 
 def test_a_call_without_an_id_gets_one() -> None:
     streamed = StreamedCalls(("mine",).__contains__)
-    streamed.take([{"index": n, "function": {"name": "mine"}} for n in (2, 1)])
+    streamed.collect_fragments([{"index": n, "function": {"name": "mine"}} for n in (2, 1)])
     assert [each.id for each in streamed.calls] == ["call_1", "call_2"]

@@ -26,7 +26,7 @@ def tools(*given: Tool, **settings: Any) -> LoopTools:
 async def told(loop: LoopTools, *wanted: ToolCall) -> list[str]:
     """Run calls; return the texts that the model reads, in the order of the calls."""
     rounds = ToolRounds({"messages": []}, loop.definitions, 5)
-    await loop.run(rounds, wanted)
+    await loop.run_calls(rounds, wanted)
     assert [each["tool_call_id"] for each in rounds.added] == [call.id for call in wanted]
     orjson.dumps(rounds.added)
     return [each["content"] for each in rounds.added]

@@ -17,7 +17,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 def tool(url: str, answer: Answer, **params: str) -> HttpTool:
     declared = DeclaredTool("weather", "http", url, params=params)
-    service = HttpService.of(declared, params)
+    service = HttpService.from_params(declared, params)
     return HttpTool(declared, service, httpx.MockTransport(answer))
 
 
@@ -116,11 +116,11 @@ async def test_failures_are_told_without_secrets(
 
 def test_headers_are_read() -> None:
     declared = DeclaredTool("t", "http", "https://api.test/")
-    read = HttpService.of(declared, {"headers": "A: b:c ;\nX-D:  e"}).headers
+    read = HttpService.from_params(declared, {"headers": "A: b:c ;\nX-D:  e"}).headers
     assert (read["a"], read["x-d"]) == ("b:c", "e")
     for wrong in ("secret-without-colon", "bad name: x", ": x"):
         with pytest.raises(ToolError) as caught:
-            HttpService.of(declared, {"headers": wrong})
+            HttpService.from_params(declared, {"headers": wrong})
         assert "secret" not in caught.value.message
 
 

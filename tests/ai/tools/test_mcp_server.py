@@ -94,12 +94,12 @@ async def test_an_address_where_nobody_is() -> None:
 
 def test_params_become_headers_and_arguments() -> None:
     params = {"mcp_auth_token": "t", "mcp_headers": "X-A: b", "mcp_args": "-y 'a b'"}
-    read = McpConnection.of(declared(), params, {})
+    read = McpConnection.from_params(declared(), params, {})
     assert dict(read.headers) == {"x-a": "b", "authorization": "Bearer t"}
     assert read.args == ("-y", "a b")
     assert "Bearer" not in repr(read)
     with pytest.raises(ToolError, match="mcp_args cannot be read"):
-        McpConnection.of(declared(), {"mcp_args": "'open"}, {})
+        McpConnection.from_params(declared(), {"mcp_args": "'open"}, {})
 
 
 async def test_a_command_that_speaks_no_mcp(caplog: pytest.LogCaptureFixture) -> None:

@@ -25,7 +25,7 @@ CALLER = ToolCaller(trace_id="t", span_id="s")
 def selected(*tools: FakeTool, **limits: Any) -> ToolSelection:
     box = Toolbox(ToolLimits(**limits))
     box.sources = [FixedTools("own", tools)]
-    definitions = [ToolDefinition.of(tool) for tool in tools]
+    definitions = [ToolDefinition.from_tool(tool) for tool in tools]
     pair = ToolSearchTool(definitions), ToolInvocation(box, toolboxes.named(tools))
     return ToolSelection(box, toolboxes.named(pair))
 
@@ -87,7 +87,7 @@ async def test_a_model_reads_the_first_rows_of_a_found_tool() -> None:
     rounds = ToolRounds({"messages": []}, loop.definitions, 3)
     call = ToolCall("c1", "tool_invoke", json.dumps({"tool_id": "a"}))
     rounds.take_calls(None, [call])
-    await loop.run(rounds, [call])
+    await loop.run_calls(rounds, [call])
     message = rounds.next_request()["messages"][-1]
     read = json.loads(message["content"])
     assert read["tool_id"] == "a"

@@ -14,10 +14,10 @@ class Batches:
         self._batches = list(batches)
         self.is_closed = False
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         return self._batches[0].schema
 
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         return self._batches.pop(0) if self._batches else None
 
     def close(self) -> None:
@@ -29,7 +29,7 @@ def test_progress_counts_rows_and_ends_its_line() -> None:
     source = Batches(batch, batch)
     ticks, shown = count(), io.StringIO()
 
-    reader = RecordReader(source, source.begin(), source.take())
+    reader = RecordReader(source, source.read_schema(), source.read_batch())
     rows = sum(
         each.num_rows for each in exporting.watched(reader, shown, lambda: float(next(ticks)))
     )

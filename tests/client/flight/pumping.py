@@ -25,11 +25,11 @@ class Feed(PumpSource):
         self._stalls_at = stalls_at
         self._error = error
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         self._stall(0)
         return SCHEMA
 
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         self._stall(self.taken + 1)
         if self.taken == self._count:
             if self._error is not None:

@@ -18,7 +18,7 @@ class FakeEndpoint:
         self._meeting = meeting
         self.is_cancelled = threading.Event()
 
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         if self._meeting is not None:
             self._meeting.wait(30)
             self._meeting = None
@@ -34,7 +34,7 @@ class FakeEndpoint:
 
 
 class Endless(FakeEndpoint):
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         return None if self.is_cancelled.is_set() else pa.record_batch({"n": [1]})
 
 
@@ -44,7 +44,7 @@ def one(fake: FakeEndpoint) -> FakeEndpoint:
 
 def numbers(endpoints: ParallelEndpoints) -> list[int]:
     found = []
-    while (batch := endpoints.take()) is not None:
+    while (batch := endpoints.read_batch()) is not None:
         found += batch.column("n").to_pylist()
     return sorted(found)
 
@@ -74,7 +74,7 @@ def test_the_first_error_ends_the_others() -> None:
     with pytest.raises(ValueError, match="it broke"):
         numbers(endpoints)
     assert endless.is_cancelled.wait(30)
-    assert endpoints.take() is None
+    assert endpoints.read_batch() is None
 
 
 def test_an_error_of_opening_is_raised() -> None:
@@ -88,7 +88,7 @@ def test_an_error_of_opening_is_raised() -> None:
 def test_cancelled_it_ends() -> None:
     endless = Endless([])
     endpoints = ParallelEndpoints([lambda: endless])
-    assert endpoints.take() is not None
+    assert endpoints.read_batch() is not None
     endpoints.cancel()
     assert endless.is_cancelled.is_set()
-    assert endpoints.take() is None
+    assert endpoints.read_batch() is None

@@ -23,19 +23,19 @@ def until(condition: Callable[[], bool]) -> None:
 def test_all_batches_come_in_order_and_the_thread_ends() -> None:
     feed = Feed(50)
     pump = BatchPump(feed, "test")
-    assert pump.begin() == SCHEMA
+    assert pump.read_schema() == SCHEMA
     found = []
-    while (each := pump.take()) is not None:
+    while (each := pump.read_batch()) is not None:
         found.append(each)
     assert found == [batch(number) for number in range(1, 51)]
-    assert pump.take() is None and ended(pump)
+    assert pump.read_batch() is None and ended(pump)
 
 
 def test_a_reader_that_pauses_makes_the_server_pause() -> None:
     feed = Feed(1000)
     pump = BatchPump(feed, "test")
-    pump.begin()
-    pump.take()
+    pump.read_schema()
+    pump.read_batch()
     until(lambda: feed.taken >= BATCHES_AHEAD)
     # One is taken, some wait in the queue, and one is held by the thread.
     assert feed.taken <= BATCHES_AHEAD + 2
@@ -47,11 +47,11 @@ def test_a_reader_that_pauses_makes_the_server_pause() -> None:
 def test_an_error_comes_after_the_rows_before_it(error: Exception) -> None:
     feed = Feed(3, error=error)
     pump = BatchPump(feed, "test")
-    pump.begin()
-    assert [pump.take() for _ in range(3)] == [batch(1), batch(2), batch(3)]
+    pump.read_schema()
+    assert [pump.read_batch() for _ in range(3)] == [batch(1), batch(2), batch(3)]
     with pytest.raises(type(error), match=str(error)):
-        pump.take()
-    assert ended(pump) and pump.take() is None
+        pump.read_batch()
+    assert ended(pump) and pump.read_batch() is None
 
 
 @pytest.mark.parametrize("stalls_at", [0, 1, 3])
@@ -62,7 +62,7 @@ def test_closing_ends_a_thread_that_waits_for_the_server(stalls_at: int) -> None
     pump.close()
     pump.close()
     assert feed.cancelled.is_set() and ended(pump)
-    assert pump.take() is None
+    assert pump.read_batch() is None
 
 
 @pytest.mark.parametrize("stalls_at", [0, 1])
@@ -73,8 +73,8 @@ def test_closing_wakes_a_reader_in_another_thread(stalls_at: int) -> None:
 
     def read() -> None:
         try:
-            seen.append(pump.begin())
-            seen.append(pump.take())
+            seen.append(pump.read_schema())
+            seen.append(pump.read_batch())
         except ConnectionError as error:
             seen.append(error)
 
@@ -101,8 +101,8 @@ def test_a_cancel_that_fails_does_no_harm() -> None:
 
     feed = Failing(5, stalls_at=2)
     pump = BatchPump(feed, "test")
-    pump.begin()
-    assert pump.take() == batch(1)
+    pump.read_schema()
+    assert pump.read_batch() == batch(1)
     assert feed.stalled.wait(WAIT_S)
     pump.close()
     assert ended(pump)

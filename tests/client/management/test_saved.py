@@ -54,10 +54,10 @@ def test_a_file_that_is_not_valid_is_named_without_what_it_has(tmp_path: Path, t
 
 
 def test_a_credential_is_for_its_service_only() -> None:
-    assert ONE.of(f"{URL}/").token == "secret"
-    assert ONE.of("127.0.0.1:8070").token == "secret"
-    assert ONE.of("https://127.0.0.1:8070").token == ""
-    assert ONE.of("http://example.com").token == ""
+    assert ONE.credential_of(f"{URL}/").token == "secret"
+    assert ONE.credential_of("127.0.0.1:8070").token == "secret"
+    assert ONE.credential_of("https://127.0.0.1:8070").token == ""
+    assert ONE.credential_of("http://example.com").token == ""
 
 
 def test_the_service_of_the_last_sign_in_is_the_current_one() -> None:

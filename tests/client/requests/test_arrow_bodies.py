@@ -104,10 +104,10 @@ def test_an_error_of_the_connection_is_raised_as_it_is(error: BaseException, at:
 def test_closing_early_closes_the_connection_once() -> None:
     found = Chunks(cut(body(TABLE), 200))
     batches = HttpBatches(found.chunks)
-    assert batches.begin() == TABLE.schema and batches.take() is not None
+    assert batches.read_schema() == TABLE.schema and batches.read_batch() is not None
     batches.close()
     batches.close()
-    assert found.closed == 1 and batches.take() is None
+    assert found.closed == 1 and batches.read_batch() is None
 
 
 def test_closing_waits_for_a_read_in_another_thread_and_ends_it() -> None:
@@ -121,11 +121,11 @@ def test_closing_waits_for_a_read_in_another_thread_and_ends_it() -> None:
 
     found = Chunks(parts())
     batches = HttpBatches(found.chunks)
-    batches.begin()
+    batches.read_schema()
     seen: list[object] = []
 
     def read() -> None:
-        while (batch := batches.take()) is not None:
+        while (batch := batches.read_batch()) is not None:
             seen.append(batch)
 
     reading = threading.Thread(target=read)

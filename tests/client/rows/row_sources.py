@@ -18,10 +18,10 @@ class Source:
         self.closed = 0
         self.asked_late = 0
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         return SCHEMA
 
-    def take(self) -> pa.RecordBatch | None:
+    def read_batch(self) -> pa.RecordBatch | None:
         self.asked_late += self.closed > 0
         found = next(self._batches, None)
         if found is None and self._error is not None:

@@ -123,7 +123,7 @@ def test_a_source_that_fails_to_open_is_closed(fails_in: str) -> None:
         def begin() -> pa.Schema:
             raise BrokenResponseError("no")
 
-        source.begin = begin  # type: ignore[method-assign]
+        source.read_schema = begin  # type: ignore[method-assign]
     with pytest.raises(BrokenResponseError, match="no"):
         reader(source)
     assert source.closed == 1
@@ -135,7 +135,7 @@ def test_a_source_that_is_closed_by_another_thread_is_no_end() -> None:
 
     class Closing(Source):
         def take(self) -> pa.RecordBatch | None:
-            found = super().take()
+            found = super().read_batch()
             if found is None and holder:
                 holder[0]()
             return found

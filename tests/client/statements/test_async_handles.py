@@ -18,12 +18,12 @@ WAIT_S = 30.0
 
 async def test_a_call_returns_its_result_or_raises_its_error() -> None:
     calls = ThreadedCalls(2)
-    assert await calls.run(lambda: 7) == 7
+    assert await calls.run_call(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        await calls.run(lambda: 1 // 0)
+        await calls.run_call(lambda: 1 // 0)
     calls.close()
     with pytest.raises(RuntimeError):
-        await calls.run(lambda: 7)
+        await calls.run_call(lambda: 7)
 
 
 async def test_cancelled_calls_end_what_all_threads_wait_for() -> None:
@@ -31,7 +31,7 @@ async def test_cancelled_calls_end_what_all_threads_wait_for() -> None:
     calls = ThreadedCalls(2)
     doors = [threading.Event() for _ in range(2)]
     tasks = [
-        asyncio.ensure_future(calls.run(partial(door.wait, 10 * WAIT_S), abandoned=door.set))
+        asyncio.ensure_future(calls.run_call(partial(door.wait, 10 * WAIT_S), abandoned=door.set))
         for door in doors
     ]
     await asyncio.sleep(0)
@@ -39,7 +39,7 @@ async def test_cancelled_calls_end_what_all_threads_wait_for() -> None:
         task.cancel()
     await asyncio.wait(tasks)
     assert all(task.cancelled() for task in tasks)
-    assert await asyncio.wait_for(calls.run(lambda: "free"), WAIT_S) == "free"
+    assert await asyncio.wait_for(calls.run_call(lambda: "free"), WAIT_S) == "free"
     assert all(door.is_set() for door in doors)
     calls.close()
 
@@ -47,14 +47,14 @@ async def test_cancelled_calls_end_what_all_threads_wait_for() -> None:
 async def test_a_call_that_waits_for_a_thread_is_not_begun_after_its_task_ended() -> None:
     calls = ThreadedCalls(1)
     door, begun = threading.Event(), threading.Event()
-    first = asyncio.ensure_future(calls.run(lambda: door.wait(WAIT_S)))
-    second = asyncio.ensure_future(calls.run(begun.set))
+    first = asyncio.ensure_future(calls.run_call(lambda: door.wait(WAIT_S)))
+    second = asyncio.ensure_future(calls.run_call(begun.set))
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.wait((second,))
     door.set()
     assert await first
-    assert await calls.run(lambda: True) and not begun.is_set()
+    assert await calls.run_call(lambda: True) and not begun.is_set()
     calls.close()
 
 
@@ -68,12 +68,12 @@ async def test_a_result_that_nobody_waits_for_is_given_back() -> None:
         door.wait(WAIT_S)
         return "opened"
 
-    task = asyncio.ensure_future(calls.run(call, unwanted=unwanted.append))
+    task = asyncio.ensure_future(calls.run_call(call, unwanted=unwanted.append))
     assert await asyncio.to_thread(begun.wait, WAIT_S)
     task.cancel()
     await asyncio.wait((task,))
     door.set()
-    assert await calls.run(lambda: "next") == "next"
+    assert await calls.run_call(lambda: "next") == "next"
     assert unwanted == ["opened"]
     calls.close()
 
@@ -88,12 +88,12 @@ async def test_an_error_that_nobody_waits_for_is_dropped() -> None:
         door.wait(WAIT_S)
         raise BrokenResponseError("cut")
 
-    task = asyncio.ensure_future(calls.run(call, unwanted=unwanted.append))
+    task = asyncio.ensure_future(calls.run_call(call, unwanted=unwanted.append))
     assert await asyncio.to_thread(begun.wait, WAIT_S)
     task.cancel()
     await asyncio.wait((task,))
     door.set()
-    assert await calls.run(lambda: "next") == "next" and unwanted == []
+    assert await calls.run_call(lambda: "next") == "next" and unwanted == []
     calls.close()
 
 

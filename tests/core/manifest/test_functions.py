@@ -52,7 +52,7 @@ views:
         "net_price(gross decimal(10, 2), rate float64 = 0.19, day timestamp(us, utc) = NULL, "
         "tags list<utf8> = NULL, note text = 'it''s', exact bool = TRUE)"
     )
-    assert [each.cast.of("x") for each in price.parameters] == [
+    assert [each.cast.cast_of("x") for each in price.parameters] == [
         "CAST(x AS DECIMAL(10, 2))",
         "CAST(x AS DOUBLE)",
         "arrow_cast(x, 'Timestamp(Microsecond, Some(\"UTC\"))')",

@@ -84,7 +84,7 @@ def types_of(context: SessionContext, sql: str, known: KnownSchemas) -> list[pa.
     (statement,) = syntax.parse(sql)
     (scope,) = scopes.scopes(statement)
     items = [each["UnnamedExpr"] for each in scope.select["projection"]]
-    return Types(context, {}, known).of(scope, items)
+    return Types(context, {}, known).types_of(scope, items)
 
 
 def test_types_are_asked_of_the_engine_once(context: SessionContext) -> None:

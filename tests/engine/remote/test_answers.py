@@ -100,8 +100,8 @@ def test_an_answer_is_a_table(reader: Counting, sql: str, found: list[dict[str, 
 
 def test_the_first_scan_takes_what_was_begun_and_others_send_again(reader: Counting) -> None:
     dataset = AnswerDataset(ANSWER)
-    dataset.reading.begin()
-    dataset.reading.begin()
+    dataset.reading.send_statement()
+    dataset.reading.send_statement()
     assert [each.begun for each in reader.sent] == [1]
     assert len(rows("SELECT * FROM t", dataset)) == 4
     assert len(reader.sent) == 1
@@ -145,7 +145,7 @@ def test_nothing_is_sent_before_the_first_row_is_asked_for(reader: Counting) -> 
 
 def test_closing_ends_the_statement_once_it_runs(reader: Counting) -> None:
     reading = AnswerReading(ANSWER)
-    reading.begin()
+    reading.send_statement()
     reading.close()
     assert reader.sent[0].closed >= 1
 

@@ -56,7 +56,7 @@ class Spied(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to u
     ) -> Any:
         if schema is not None:
             self.pushed.append(filter)
-        condition = LocalCondition.of(filter)
+        condition = LocalCondition.from_filter(filter)
         assert condition.unread is None
         names = self.rows.schema.names if columns is None else columns
         parts = [part.select(names) for part in condition.parts(self.rows)]
@@ -102,8 +102,8 @@ def test_words(expression: Any, sql: str) -> None:
 
 def test_what_is_not_known_is_left_to_pyarrow() -> None:
     expression = ds.field("i") + 1 > 3
-    assert LocalCondition.of(expression).unread is not None
-    (part,) = LocalCondition.of(expression).parts(ROWS)
+    assert LocalCondition.from_filter(expression).unread is not None
+    (part,) = LocalCondition.from_filter(expression).parts(ROWS)
     assert part["i"].to_pylist() == [3, 4, 5, 6, 7]
     with pytest.raises(NotPushableError):
         filters.sql(filters.read(expression), {"i": RemoteColumn("i", pa.int64(), True)}, WRITER)

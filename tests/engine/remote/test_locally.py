@@ -33,24 +33,24 @@ def kept(condition: LocalCondition, batch: pa.RecordBatch) -> list[dict[str, Any
 @pytest.mark.parametrize("expression", FILTERS, ids=str)
 def test_rows_are_those_that_pyarrow_keeps(expression: Any) -> None:
     expected = pa.Table.from_batches([BATCH]).filter(expression).to_pylist()
-    assert str(kept(LocalCondition.of(expression), BATCH)) == str(expected)
+    assert str(kept(LocalCondition.from_filter(expression), BATCH)) == str(expected)
 
 
 def test_no_filter_keeps_all_and_constants_keep_all_or_none() -> None:
-    assert len(kept(LocalCondition.of(None), BATCH)) == 5
-    assert len(kept(LocalCondition.of(pa.scalar(True)), BATCH)) == 5
-    assert kept(LocalCondition.of(pa.scalar(False)), BATCH) == []
-    assert kept(LocalCondition.of(pa.scalar(None, pa.bool_())), BATCH) == []
+    assert len(kept(LocalCondition.from_filter(None), BATCH)) == 5
+    assert len(kept(LocalCondition.from_filter(pa.scalar(True)), BATCH)) == 5
+    assert kept(LocalCondition.from_filter(pa.scalar(False)), BATCH) == []
+    assert kept(LocalCondition.from_filter(pa.scalar(None, pa.bool_())), BATCH) == []
 
 
 def test_it_says_which_columns_it_reads() -> None:
-    assert LocalCondition.of(None).columns == frozenset()
-    assert LocalCondition.of((A > 2) & (S == "x")).columns == frozenset({"a", "s"})
+    assert LocalCondition.from_filter(None).columns == frozenset()
+    assert LocalCondition.from_filter((A > 2) & (S == "x")).columns == frozenset({"a", "s"})
 
 
 def test_expression_of_unknown_form_is_left_to_pyarrow_and_may_read_any_column() -> None:
     expression = pc.field("s").cast(pa.binary()) == b"x"
-    condition = LocalCondition.of(expression)
+    condition = LocalCondition.from_filter(expression)
     rows = kept(condition, BATCH)
     assert [row["a"] for row in rows] == [1, 5]
     if condition.unread is not None:
@@ -60,6 +60,6 @@ def test_expression_of_unknown_form_is_left_to_pyarrow_and_may_read_any_column()
 def test_long_batches_are_cut_so_that_parts_run_in_parallel() -> None:
     rows = 2 * locally._BATCH_ROWS + 1
     batch = pa.record_batch({"a": pa.array(range(rows), pa.int64())})
-    parts = list(LocalCondition.of(A >= 0).parts(batch))
+    parts = list(LocalCondition.from_filter(A >= 0).parts(batch))
     assert [each.num_rows for each in parts] == [locally._BATCH_ROWS] * 2 + [1]
     assert pa.Table.from_batches(parts)["a"].to_pylist() == list(range(rows))

@@ -16,21 +16,21 @@ def under_way() -> StagedStatement:
 
 def test_a_planner_is_held_until_it_is_forgotten() -> None:
     held, kept = HeldPlanners(), under_way()
-    held.begin(A)
+    held.register_plan(A)
     held.keep(A, kept)
-    assert held.of(A) is kept
+    assert held.planner_of(A) is kept
     held.forget(A)
     held.forget(A)
     assert not len(held)
     with pytest.raises(PlanLostError):
-        held.of(A)
+        held.planner_of(A)
 
 
 def test_what_is_forgotten_while_it_is_planned_is_not_kept() -> None:
     held = HeldPlanners()
-    held.begin(A)
+    held.register_plan(A)
     with pytest.raises(PlanLostError):
-        held.of(A)
+        held.planner_of(A)
     held.forget(A)
     held.keep(A, under_way())
     assert not len(held)
@@ -39,9 +39,9 @@ def test_what_is_forgotten_while_it_is_planned_is_not_kept() -> None:
 def test_the_oldest_gives_way_where_there_are_too_many() -> None:
     held = HeldPlanners(most=2)
     for plan in (A, B, C):
-        held.begin(plan)
+        held.register_plan(plan)
         held.keep(plan, under_way())
     assert len(held) == 2
     with pytest.raises(PlanLostError):
-        held.of(A)
-    assert held.of(B) and held.of(C)
+        held.planner_of(A)
+    assert held.planner_of(B) and held.planner_of(C)

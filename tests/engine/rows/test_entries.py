@@ -50,7 +50,7 @@ def test_changes_of_several_batches_come_in_order() -> None:
     assert list(found.keys) == [(1, "a"), (2, "b"), (3, "c"), (None, None)]
     assert found.hashes == keyed.hashes([found.rows["k"], found.rows["s"]])
     assert found.offsets == [None, None, offset(7), None]
-    assert list(found.of("any")) == list(found.of(None)) == [0, 1, 2, 3]
+    assert list(found.changes_of("any")) == list(found.changes_of(None)) == [0, 1, 2, 3]
 
 
 def test_rows_of_a_single_batch_are_not_copied() -> None:
@@ -65,7 +65,7 @@ def test_rows_of_a_single_batch_are_not_copied() -> None:
 
 def test_an_entry_of_no_changes_is_empty() -> None:
     for found in (entries.read(T, KEYED, []), read(KEYED, []), read(spec(), [])):
-        assert len(found.ops) == 0 and found.rows.num_rows == 0 and not list(found.of(None))
+        assert len(found.ops) == 0 and found.rows.num_rows == 0 and not list(found.changes_of(None))
         assert found.offsets is None
 
 
@@ -141,6 +141,6 @@ def test_each_change_goes_to_the_partition_of_its_row(changes: list[Any]) -> Non
                 continue
             if FIRST[values["k"]] * 3 + SECOND[values["s"]] == number:
                 expected.append(at)
-        assert list(found.of(name)) == expected
-    assert list(found.of("none")) == []
-    assert list(found.of(None)) == list(range(len(changes)))
+        assert list(found.changes_of(name)) == expected
+    assert list(found.changes_of("none")) == []
+    assert list(found.changes_of(None)) == list(range(len(changes)))

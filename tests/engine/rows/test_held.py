@@ -92,5 +92,5 @@ def test_units_name_their_chunk_and_their_place_in_it(monkeypatch: pytest.Monkey
 
 def test_an_engine_that_only_plans_has_no_chunks() -> None:
     none = NoChunks()
-    assert none.take(T, 10**15) is None
+    assert none.count_bytes(T, 10**15) is None
     assert str(held.no_such_chunk(T)).startswith("a task has a share of dataset 't'")

@@ -48,7 +48,7 @@ class Shelf:
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return None if chunk in self.away else self.chunks[chunk]
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         if self.is_full:
             raise OutOfMemoryQueryError(f"dataset '{table}' does not fit")
         return object()

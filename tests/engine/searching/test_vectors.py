@@ -22,7 +22,7 @@ _LENGTH = 12
 
 def _query(vector: Any) -> dict[str, Any]:
     packed = np.asarray(vector, np.float32).tobytes()
-    return {"vector": ArrowValue.of(pa.array([packed], pa.binary()))}
+    return {"vector": ArrowValue.from_array(pa.array([packed], pa.binary()))}
 
 
 def _vectors(count: int) -> "np.ndarray[Any, np.dtype[np.float32]]":
@@ -32,7 +32,7 @@ def _vectors(count: int) -> "np.ndarray[Any, np.dtype[np.float32]]":
 @pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
 async def test_sizes_of_batches_do_not_change_scores(metric: Any) -> None:
     vectors = _vectors(500)
-    expected = exact.scores(vectors, QueryVector.of(vectors[3], metric))
+    expected = exact.scores(vectors, QueryVector.from_values(vectors[3], metric))
     column = pa.array(list(vectors), pa.list_(pa.float32(), _LENGTH))
     over = session({"t": memory(id=range(500), e=column)})
     sql = f"SELECT id, caraway_vector_score(e, $vector, '{metric}') AS s FROM t"

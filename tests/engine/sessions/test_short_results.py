@@ -121,7 +121,7 @@ async def test_what_fails_while_it_is_read_is_started_again(table: Path) -> None
             raise RuntimeError("Resources exhausted")
 
     streams = [Failing(), "started again"]
-    stream, read = of._short.begin(replace(made, start=lambda: streams.pop(0)))
+    stream, read = of._short.start_plan(replace(made, start=lambda: streams.pop(0)))
     assert (stream, read) == ("started again", None)
     # The next one is not expected to be short.
     assert (await run(of, COUNT))[1] is False
@@ -140,7 +140,7 @@ async def test_rows_that_became_many_are_all_passed_on(table: Path) -> None:
     note = short.watch(made, made.start())
     assert note is not None
     note(1, 8, 0.001)
-    stream, read = short.begin(made)
+    stream, read = short.start_plan(made)
     assert read is not None and not read.is_whole and before.st_size != os.stat(table).st_size
     started = StartedPlan(stream, made.schema, made.plan.effect, read=read)
     whole = EngineStream(started, of._translate)
@@ -169,7 +169,7 @@ async def test_short_is_one_small_batch_soon(note: tuple[int, int, float], is_sh
     watching = short.watch(made, made.start())
     assert watching is not None
     watching(*note)
-    _, read = short.begin(made)
+    _, read = short.start_plan(made)
     assert (read is not None) is is_short
 
 

@@ -179,7 +179,7 @@ async def test_value_keeps_its_type_in_values_and_unions(of: Session, array: pa.
         "SELECT DISTINCT arrow_typeof(column1) AS t FROM (VALUES ($v), ($v)) x",
         "SELECT arrow_typeof(x) AS t FROM (SELECT $v AS x UNION SELECT $v)",
     ):
-        value = ArrowValue.of(array)
+        value = ArrowValue.from_array(array)
         plain = await rows(of, "SELECT arrow_typeof($v) AS t", parameters={"v": value})
         assert await rows(of, sql, parameters={"v": value}) == plain
 
@@ -187,7 +187,7 @@ async def test_value_keeps_its_type_in_values_and_unions(of: Session, array: pa.
 async def test_null_has_no_type_of_its_own(of: Session) -> None:
     sql = "SELECT sum(CASE WHEN s = $1 THEN $2 ELSE $3 END) AS n FROM t"
     assert await rows(of, sql, parameters={"1": "a", "2": 1, "3": None}) == [{"n": 2}]
-    typed = ArrowValue.of(pa.array([None], pa.int64()))
+    typed = ArrowValue.from_array(pa.array([None], pa.int64()))
     assert await rows(of, "SELECT sum($1) AS n FROM t", parameters={"1": typed}) == [{"n": None}]
     with pytest.raises(QueryError):
         await rows(of, "SELECT sum($1) AS n FROM t", parameters={"1": None})

@@ -25,11 +25,11 @@ COLUMNS = {
 VALUES: list[tuple[str, Any, Any]] = [
     ("small", 7, 7),
     ("small", "7", 7),
-    ("small", ArrowValue.of(pa.array([7], pa.uint64())), 7),
+    ("small", ArrowValue.from_array(pa.array([7], pa.uint64())), 7),
     ("small", None, None),
     ("price", "1.5", PRICE),
     ("price", 1.5, PRICE),
-    ("price", ArrowValue.of(pa.array([PRICE])), PRICE),
+    ("price", ArrowValue.from_array(pa.array([PRICE])), PRICE),
     ("ratio", 0.5, 0.5),
     ("day", "2024-02-29", DAY),
     ("title", 7, "7"),

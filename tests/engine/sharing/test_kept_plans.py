@@ -84,7 +84,7 @@ def tasks(of: Session, sql: str = JOIN) -> list[Task]:
 
 
 async def answer(of: Session, run: Task, inputs: Sequence[TaskTable] = ()) -> list[Any]:
-    return [row async for batch in of.run(run, inputs) for row in tuples(batch)]
+    return [row async for batch in of.run_task(run, inputs) for row in tuples(batch)]
 
 
 async def answers(of: Session, runs: Sequence[Task]) -> Counter[Any]:

@@ -81,7 +81,9 @@ def split(of: Session, sql: str, rows: pa.Table = NAMES, count: int = 3) -> list
 
 
 async def answer(of: Session, run: Task, *rows: pa.Table) -> list[Any]:
-    return [row async for batch in of.run(run, [rows_of("names", *rows)]) for row in tuples(batch)]
+    return [
+        row async for batch in of.run_task(run, [rows_of("names", *rows)]) for row in tuples(batch)
+    ]
 
 
 def is_used(of: Session, run: Task, *rows: pa.Table) -> bool:
@@ -226,7 +228,7 @@ async def test_a_stream_that_is_closed_closes_its_files(over: Session) -> None:
     run = split(over, JOIN + " AND n.name <> 'y'")[0]
     for _ in range(2):
         await answer(over, run, NAMES)
-    stream = over.run(run, [rows_of("names", NAMES)])
+    stream = over.run_task(run, [rows_of("names", NAMES)])
     assert _memory_files()
     await stream.aclose()
     del stream

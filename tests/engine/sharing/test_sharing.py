@@ -110,7 +110,7 @@ def schemas(of: Session) -> dict[str, pa.Schema]:
 
 async def answer(of: Session, run: Task) -> list[tuple[Any, ...]]:
     inputs: Sequence[TaskTable] = [rows_of("names", NAMES)]
-    batches = [batch async for batch in of.run(run, inputs)]
+    batches = [batch async for batch in of.run_task(run, inputs)]
     return list(chain.from_iterable(map(tuples, batches)))
 
 
@@ -274,7 +274,7 @@ async def test_view_of_a_shared_table_is_a_view_of_the_share(made: Session) -> N
 def test_share_of_a_table_that_is_not_read_is_refused(made: Session) -> None:
     (run,) = split(made, task("SELECT a FROM hive", schemas(made)), "parquet", 1)
     with pytest.raises(ExecutionError, match="bug in the planner"):
-        made.run(run, ())
+        made.run_task(run, ())
 
 
 @pytest.fixture
@@ -313,4 +313,4 @@ def test_pieces_of_files_of_two_tables_cannot_be_told_apart(folder: Path) -> Non
     of = session({"t": files(folder), "u": files(folder)})
     run = split(of, task("SELECT t.a FROM t JOIN u ON t.a = u.a", schemas(of)), "t", 7)[0]
     with pytest.raises(NotDistributableError, match="belong to several datasets"):
-        of.run(run, ())
+        of.run_task(run, ())

@@ -33,7 +33,7 @@ def shares_of_t(made: Session, count: int) -> list[Share]:
 
 
 async def values(made: Session, sql: str, share: Share) -> list[int]:
-    ran = made.run(task(sql, {"t": ROWS.schema}, shares=[share]), ())
+    ran = made.run_task(task(sql, {"t": ROWS.schema}, shares=[share]), ())
     batches = [batch async for batch in ran]
     return [value for batch in batches for value in batch.column(0).to_pylist()]
 

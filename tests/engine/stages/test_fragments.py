@@ -18,7 +18,7 @@ PEOPLE = pa.table({"id": [10, 20], "name": ["Ann", "Bob"]})
 
 
 async def answer(of: Session, run: Task, inputs: Sequence[TaskTable] = ()) -> list[Any]:
-    batches = [batch async for batch in of.run(run, inputs)]
+    batches = [batch async for batch in of.run_task(run, inputs)]
     return sorted((row for batch in batches for row in tuples(batch)), key=repr)
 
 
@@ -55,7 +55,7 @@ async def test_fragments_that_run_at_once_read_their_own_inputs() -> None:
 
     async def one(number: int) -> None:
         table = pa.table({"v": [number] * 100})
-        stream = await asyncio.to_thread(made.run, run, [rows_of("x", table)])
+        stream = await asyncio.to_thread(made.run_task, run, [rows_of("x", table)])
         found = [batch.column(0).to_pylist() async for batch in stream]
         assert found == [[number * 100]]
 
@@ -65,7 +65,7 @@ async def test_fragments_that_run_at_once_read_their_own_inputs() -> None:
 async def test_statements_neither_see_nor_list_inputs() -> None:
     made = session({"exchange.mine": memory(a=[1])})
     table = pa.table({"v": [1]})
-    stream = made.run(task("SELECT v FROM $x", {"$x": table.schema}), [rows_of("x", table)])
+    stream = made.run_task(task("SELECT v FROM $x", {"$x": table.schema}), [rows_of("x", table)])
     listed = await rows(
         made,
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'exchange'",
@@ -78,17 +78,17 @@ async def test_statements_neither_see_nor_list_inputs() -> None:
 def test_types_other_than_the_task_says_are_refused() -> None:
     run = task("SELECT id FROM $p", {"$p": PEOPLE.schema}, schema=pa.schema([("c0", pa.int32())]))
     with pytest.raises(ExecutionError, match=r"\(int64\) where the plan says \(int32\)"):
-        session({}).run(run, [rows_of("p", PEOPLE)])
+        session({}).run_task(run, [rows_of("p", PEOPLE)])
 
 
 def test_input_of_other_types_than_its_schema_is_refused() -> None:
     run = task("SELECT id FROM $p", {"$p": PEOPLE.schema})
     wrong = TaskTable(INPUT_PREFIX + "p", PEOPLE.schema, (PEOPLE.select(["name", "id"]),))
     with pytest.raises(ExecutionError, match="bug in the planner"):
-        session({}).run(run, [wrong])
+        session({}).run_task(run, [wrong])
 
 
 def test_table_that_is_not_in_the_catalog_is_named() -> None:
     run = task("SELECT id FROM people", {"people": PEOPLE.schema})
     with pytest.raises(InvalidQueryError, match="people"):
-        session({}).run(run, ())
+        session({}).run_task(run, ())

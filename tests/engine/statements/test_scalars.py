@@ -81,7 +81,7 @@ def test_anything_that_json_says_is_bound_or_refused_with_words(value: Any) -> N
     ids=lambda each: str(each.type),
 )
 def test_what_pyarrow_cannot_append_is_within_a_structure(array: pa.Array) -> None:
-    values = scalars.values({"a": ArrowValue.of(array), "b": 1})
+    values = scalars.values({"a": ArrowValue.from_array(array), "b": 1})
     pa.array([values["a"]], values["a"].type)
     sql = scalars.within("SELECT $a, $b", values)
     assert sql == "SELECT get_field($a, 'caraway_value'), $b"
@@ -90,6 +90,6 @@ def test_what_pyarrow_cannot_append_is_within_a_structure(array: pa.Array) -> No
 
 def test_other_values_are_bound_as_they_are() -> None:
     array = pa.array([[1, None]], pa.list_(pa.int8()))
-    values = scalars.values({"a": ArrowValue.of(array)})
+    values = scalars.values({"a": ArrowValue.from_array(array)})
     assert values["a"] == array[0]
     assert scalars.within("SELECT $a", values) == "SELECT $a"

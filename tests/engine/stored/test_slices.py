@@ -42,7 +42,7 @@ class Held:
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return self._chunks.get(chunk)
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         if size_bytes:
             self.tell()
         return size_bytes

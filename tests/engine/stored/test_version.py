@@ -48,7 +48,7 @@ class Memory:
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return None if chunk in self.away else self._chunks[chunk]
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         return size_bytes
 
 

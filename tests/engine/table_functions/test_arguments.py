@@ -62,7 +62,7 @@ def test_optional_arguments_have_a_place_or_a_name(call: str) -> None:
 
 
 def test_parameters_are_values() -> None:
-    value = ArrowValue.of(pa.array(["from arrow"]))
+    value = ArrowValue.from_array(pa.array(["from arrow"]))
     found = _search("text_search(docs, $1, $2, $3, $4)", p1=value, p2="body", p3=7, p4=False)
     assert (found.text, found.column, found.limit, found.has_score) == (
         "from arrow", "body", 7, False

@@ -101,7 +101,7 @@ def _offered(
 
 async def _all(rows: OfferedRows) -> list[int]:
     found: list[int] = []
-    while (batch := await rows.take()) is not None:
+    while (batch := await rows.read_batch()) is not None:
         found += rows.fitted(batch).column("n").to_pylist()
     return found
 
@@ -116,7 +116,7 @@ async def test_rows_are_read_in_order_and_counted() -> None:
     stream = _Rows(_batch(1, 2), _batch(), _batch(3), _batch(*range(4, 9)))
     every.enter(_offered(stream), 0)
 
-    rows = every.take("o", None)
+    rows = every.take_offer("o", None)
     assert await _all(rows) == list(range(1, 9))
     await every.end("o")
 
@@ -124,16 +124,16 @@ async def test_rows_are_read_in_order_and_counted() -> None:
     assert stream.is_closed
     assert len(every) == 0 and every.origins == frozenset()
     with pytest.raises(NotFoundError, match="the rows can be read once"):
-        every.take("o", None)
+        every.take_offer("o", None)
 
 
 async def test_nothing_runs_far_ahead_of_the_reader() -> None:
     stream = _Rows(*(_batch(n) for n in range(100)))
     rows = _offered(stream)
-    await rows.begin()
+    await rows.start_task()
     await _settled()
     assert stream.given <= 3
-    assert await rows.take() is not None
+    assert await rows.read_batch() is not None
     await _settled()
     assert stream.given <= 4
     await rows.close(QueryCancelledError("over"))
@@ -147,13 +147,13 @@ async def test_only_who_asked_for_rows_can_take_them_and_only_once() -> None:
     assert not every.is_public("o")
     for wrong in ("", "abd", "abcd", "ab"):
         with pytest.raises(QueryForbiddenError, match="belongs to another key"):
-            every.take("o", wrong)
-    rows = every.take("o", "abc")
+            every.take_offer("o", wrong)
+    rows = every.take_offer("o", "abc")
     with pytest.raises(NotFoundError, match="in use"):
-        every.take("o", "abc")
+        every.take_offer("o", "abc")
     # A stranger does not learn that it was taken.
     with pytest.raises(QueryForbiddenError):
-        every.take("o", "abd")
+        every.take_offer("o", "abd")
     assert await _all(rows) == [1]
 
 
@@ -161,7 +161,7 @@ async def test_an_unknown_offer_is_one_of_an_executor_that_restarted() -> None:
     every = Offers(TaskMemory())
     assert every.is_public("gone")
     with pytest.raises(AnswerCutError, match="has restarted; run the query again"):
-        every.take("gone", "abc")
+        every.take_offer("gone", "abc")
     with pytest.raises(AnswerCutError, match="has restarted"):
         await every.attend("gone")
     await every.end("gone")
@@ -192,7 +192,7 @@ async def test_a_failure_comes_after_the_rows_before_it(before: int) -> None:
     rows = _offered(stream)
     found: list[int] = []
     with pytest.raises(ExecutionError, match="broken"):
-        while (batch := await rows.take()) is not None:
+        while (batch := await rows.read_batch()) is not None:
             found += batch.column("n").to_pylist()
     assert found == list(range(before))
     assert stream.is_closed
@@ -203,8 +203,8 @@ async def test_a_withdrawn_offer_ends_its_reader_and_its_task() -> None:
     stream = _Rows(*(_batch(n) for n in range(100)))
     every.enter(_offered(stream, "a", call="one"), 0)
     every.enter(_offered(_Rows(), "b", call="two"), 0)
-    rows = every.take("a", None)
-    await rows.take()
+    rows = every.take_offer("a", None)
+    await rows.read_batch()
     ended = asyncio.create_task(every.attend("a"))
     await _settled()
 
@@ -215,7 +215,7 @@ async def test_a_withdrawn_offer_ends_its_reader_and_its_task() -> None:
     with pytest.raises(QueryCancelledError):
         await _all(rows)
     with pytest.raises(AnswerCutError, match="no longer there: the query was cancelled"):
-        every.take("a", None)
+        every.take_offer("a", None)
     assert stream.is_closed and len(every) == 1
     await every.aclose(ShuttingDownError("ends"))
 
@@ -226,9 +226,9 @@ async def test_an_offer_that_is_withdrawn_while_it_waits_for_a_slot_never_starts
     every = Offers(TaskMemory())
     stream = _Rows(*(_batch(n) for n in range(100)))
     every.enter(_offered(stream, slots=slots, start=lambda: started.append(True)), 0)
-    rows = every.take("o", None)
+    rows = every.take_offer("o", None)
     async with slots.free:
-        reader = asyncio.create_task(rows.take())
+        reader = asyncio.create_task(rows.read_batch())
         await _settled()
         await every.end_call("call")
     with pytest.raises(QueryCancelledError):
@@ -248,7 +248,7 @@ async def test_a_reader_that_waits_for_its_first_row_hears_of_the_end() -> None:
 
     stream = _Stuck()
     rows = _offered(stream)
-    readers = [asyncio.create_task(work) for work in (rows.begin(), rows.take())]
+    readers = [asyncio.create_task(work) for work in (rows.start_task(), rows.read_batch())]
     await _settled()
     await rows.close(ShuttingDownError("the executor stops"))
     for reader in readers:
@@ -256,14 +256,14 @@ async def test_a_reader_that_waits_for_its_first_row_hears_of_the_end() -> None:
             await reader
     assert stream.is_closed
     with pytest.raises(ShuttingDownError):
-        await rows.take()
+        await rows.read_batch()
 
 
 async def test_rows_that_nobody_fetches_are_dropped() -> None:
     every = Offers(TaskMemory())
     stream = _Rows(_batch(1))
     rows = _offered(stream, wait_s=0.0)
-    await rows.begin()
+    await rows.start_task()
     every.enter(rows, 0)
     with pytest.raises(QueryCancelledError, match="did not fetch the rows in time"):
         await every.attend("o")
@@ -277,7 +277,7 @@ async def test_a_reader_that_is_stalled_is_cut_off(monkeypatch: pytest.MonkeyPat
     for rows in (idle, read):
         every.enter(rows, 0)
         rows.on_stalled = lambda: cut.append("cut")
-    every.take("read", None)
+    every.take_offer("read", None)
     monkeypatch.setattr(offers, "STALLED_S", -1.0)
     every.end_stalled()
     with pytest.raises(AnswerCutError, match="has read nothing"):
@@ -304,8 +304,8 @@ async def test_a_reader_that_goes_away_leaves_nothing_behind() -> None:
     every = Offers(TaskMemory())
     stream = _Rows(*(_batch(n) for n in range(100)))
     every.enter(_offered(stream), 0)
-    rows = every.take("o", None)
-    await rows.take()
+    rows = every.take_offer("o", None)
+    await rows.read_batch()
     every.left(rows)
     with pytest.raises(QueryCancelledError, match="the client went away"):
         await every.attend("o")

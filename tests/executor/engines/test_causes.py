@@ -43,7 +43,7 @@ def status_of(code: str) -> int:
     ],
 )
 def test_the_cause_is_that_of_the_wait_status(code: str, cause: Cause) -> None:
-    assert Cause.of(status_of(code)) is cause
+    assert Cause.from_status(status_of(code)) is cause
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,16 @@ def test_a_dataset_that_was_declared_anew_begins_anew() -> None:
     process.give({T: origin})
     process.keep(T, pa.table({"n": [1, 2]}))
     assert process.give({T: other})[T] is other
-    assert kept.of(T, other) is other and _numbers(kept.of(T, origin)) == [1, 2]
+    assert kept.current_table(T, other) is other and _numbers(kept.current_table(T, origin)) == [
+        1,
+        2,
+    ]
 
 
 def test_rows_take_the_types_of_their_table() -> None:
     kept, origin = KeptRows(), _table(1)
     kept.keep(T, origin, pa.table({"n": pa.array([1], pa.int32())}))
-    found = kept.of(T, origin)
+    found = kept.current_table(T, origin)
     assert found.first_rows is not None and found.first_rows.schema == origin.schema
     with pytest.raises(pa.ArrowInvalid):
         kept.keep(T, origin, pa.table({"n": ["x"]}))

@@ -138,6 +138,6 @@ async def test_task_runs_over_rows_that_are_sent_along(tmp_path: Path) -> None:
             graph.root.work(0), graph.root.schema,
         )  # fmt: skip
         inputs = [TaskTable(reading.name, reading.schema, (rows, rows.slice(0, 1)))]
-        stream = await made.run(task, inputs)
+        stream = await made.run_task(task, inputs)
         found = [tuple(row.values()) async for batch in stream for row in batch.to_pylist()]
         assert sorted(found) == [(1, 25), (2, 1)]

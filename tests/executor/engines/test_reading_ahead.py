@@ -33,22 +33,22 @@ def any_number() -> int:
 async def test_batches_at_hand_are_taken_together_up_to_a_size() -> None:
     stream: Any = Batches(*[BATCH] * 5)
     async with reading_ahead(stream) as ahead:
-        assert await ahead.take(lambda: 2) == [BATCH]
+        assert await ahead.take_batches(lambda: 2) == [BATCH]
         await turn()
-        assert await ahead.take(lambda: 5) == [BATCH] * 2
+        assert await ahead.take_batches(lambda: 5) == [BATCH] * 2
         await turn()
-        assert await ahead.take(any_number) == [BATCH] * 2
-        assert await ahead.take(any_number) == []
+        assert await ahead.take_batches(any_number) == [BATCH] * 2
+        assert await ahead.take_batches(any_number) == []
 
 
 async def test_batch_much_larger_than_wanted_is_cut_evenly() -> None:
     large = pa.record_batch({"n": list(range(10))})
     stream: Any = Batches(large, BATCH)
     async with reading_ahead(stream) as ahead:
-        taken = [await ahead.take(lambda: 4) for _ in range(3)]
+        taken = [await ahead.take_batches(lambda: 4) for _ in range(3)]
         assert [[each.num_rows for each in batches] for batches in taken] == [[5], [5], [2]]
         assert taken[0] + taken[1] == [large.slice(0, 5), large.slice(5)]
-        assert await ahead.take(any_number) == []
+        assert await ahead.take_batches(any_number) == []
 
 
 async def test_reads_only_a_few_ahead_of_its_reader() -> None:
@@ -57,7 +57,7 @@ async def test_reads_only_a_few_ahead_of_its_reader() -> None:
         for _ in range(20):
             await turn()
         assert stream.read == 4
-        await ahead.take(lambda: 2)
+        await ahead.take_batches(lambda: 2)
         for _ in range(20):
             await turn()
         assert stream.read == 5
@@ -66,9 +66,9 @@ async def test_reads_only_a_few_ahead_of_its_reader() -> None:
 async def test_error_comes_after_the_batches_before_it() -> None:
     stream: Any = Batches(BATCH, ValueError("broken"))
     async with reading_ahead(stream) as ahead:
-        assert await ahead.take(any_number) == [BATCH]
+        assert await ahead.take_batches(any_number) == [BATCH]
         with pytest.raises(ValueError, match="broken"):
-            await ahead.take(any_number)
+            await ahead.take_batches(any_number)
 
 
 LONG_S = 60.0
@@ -78,8 +78,8 @@ async def test_the_only_batch_is_known_at_the_end_and_stays_to_be_taken() -> Non
     stream: Any = Batches(BATCH)
     async with reading_ahead(stream) as ahead:
         assert await ahead.only_batch(LONG_S, LONG_S) == BATCH
-        assert await ahead.take(any_number) == [BATCH]
-        assert await ahead.take(any_number) == []
+        assert await ahead.take_batches(any_number) == [BATCH]
+        assert await ahead.take_batches(any_number) == []
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ async def test_other_streams_have_no_only_batch(steps: tuple[Any, ...]) -> None:
         for step in steps:
             if isinstance(step, ValueError):
                 with pytest.raises(ValueError, match="no"):
-                    await ahead.take(any_number)
+                    await ahead.take_batches(any_number)
             else:
-                assert await ahead.take(lambda: 2) == [BATCH]
+                assert await ahead.take_batches(lambda: 2) == [BATCH]
 
 
 class Pausing:
@@ -115,4 +115,4 @@ async def test_what_comes_late_is_not_waited_for(batches: tuple[pa.RecordBatch, 
     async with reading_ahead(stream) as ahead:
         assert await ahead.only_batch(0.01, 0.01) is None
         if batches:
-            assert await ahead.take(any_number) == [BATCH]
+            assert await ahead.take_batches(any_number) == [BATCH]

@@ -32,7 +32,7 @@ def writable() -> Iterator[WritableMemory]:
 
 def test_places_are_used_again_and_joined() -> None:
     with writable() as memory:
-        held = [memory.take(8 * PAGE) for _ in range(9)]
+        held = [memory.take_place(8 * PAGE) for _ in range(9)]
         assert held[8] is None and memory.taken_bytes == SIZE
         places = [each.place for each in held if each is not None]
         assert places == [Place(start, 8 * PAGE) for start in range(0, SIZE, 8 * PAGE)]
@@ -40,19 +40,19 @@ def test_places_are_used_again_and_joined() -> None:
         for index in (1, 3, 2, 0, 7, 5, 6, 4):
             held[index] = None
         assert memory.taken_bytes == 0
-        again = [memory.take(1), memory.take(PAGE + 1)]
+        again = [memory.take_place(1), memory.take_place(PAGE + 1)]
         assert [each and each.place for each in again] == [Place(0, PAGE), Place(PAGE, 2 * PAGE)]
 
 
 def test_one_place_has_no_large_share() -> None:
     with writable() as memory:
-        assert memory.take(8 * PAGE + 1) is None
-        assert memory.take(0) is None
+        assert memory.take_place(8 * PAGE + 1) is None
+        assert memory.take_place(0) is None
 
 
 def test_place_that_was_sent_is_taken_until_it_is_given_back() -> None:
     with writable() as memory:
-        held = memory.take(PAGE)
+        held = memory.take_place(PAGE)
         assert held is not None
         held.is_sent = True
         del held
@@ -64,7 +64,7 @@ def test_place_that_was_sent_is_taken_until_it_is_given_back() -> None:
 def test_place_may_be_dropped_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the garbage collector does: it runs in any thread, whatever lock that holds."""
     with writable() as memory:
-        held = [memory.take(PAGE)]
+        held = [memory.take_place(PAGE)]
         fallocate = os.posix_fallocate
 
         def collects(descriptor: int, start: int, size: int) -> None:
@@ -72,7 +72,7 @@ def test_place_may_be_dropped_in_the_middle_of_a_call(monkeypatch: pytest.Monkey
             fallocate(descriptor, start, size)
 
         monkeypatch.setattr(os, "posix_fallocate", collects)
-        second = memory.take(PAGE)
+        second = memory.take_place(PAGE)
         assert second is not None and second.place == Place(PAGE, PAGE) and not held
         assert memory.taken_bytes == PAGE
 
@@ -83,7 +83,7 @@ def test_no_place_without_memory_of_the_system(monkeypatch: pytest.MonkeyPatch) 
 
     with writable() as memory:
         monkeypatch.setattr(os, "posix_fallocate", full)
-        assert memory.take(PAGE) is None
+        assert memory.take_place(PAGE) is None
         assert memory.taken_bytes == 0
 
 
@@ -98,7 +98,7 @@ async def test_content_is_read_in_place_until_its_last_use() -> None:
     dropped: list[int] = []
     with descriptor() as memory:
         room, reader = WritableMemory(memory), ReadableMemory(memory)
-        first, held = room.take(PAGE), room.take(2 * PAGE)
+        first, held = room.take_place(PAGE), room.take_place(2 * PAGE)
     assert first is not None and held is not None
     numbers = pa.table({"n": range(100)})
     with pa.FixedSizeBufferWriter(held.buffer) as sink:

@@ -17,16 +17,16 @@ def _trials(count: int) -> Trials:
 
 async def test_nobody_shares_a_seat() -> None:
     free = _trials(2)
-    (one, leave_one), (other, leave_other) = await free.take(), await free.take()
+    (one, leave_one), (other, leave_other) = await free.await_seat(), await free.await_seat()
     assert one is not other
-    waiting = asyncio.create_task(free.take())
+    waiting = asyncio.create_task(free.await_seat())
     await asyncio.sleep(0)
     assert not waiting.done()
     leave_one()
     leave_one()  # A seat is given back once.
     third, leave_third = await waiting
     assert third is one
-    more = asyncio.create_task(free.take())
+    more = asyncio.create_task(free.await_seat())
     await asyncio.sleep(0)
     assert not more.done()
     leave_other()
@@ -38,30 +38,30 @@ async def test_nobody_shares_a_seat() -> None:
 async def test_a_seat_is_free_again_after_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "_TURN_S", 0.0)
     free = _trials(1)
-    seat, leave = await free.take()
-    again, leave_again = await free.take()
+    seat, leave = await free.await_seat()
+    again, leave_again = await free.await_seat()
     assert again is seat
     leave()  # Its turn is over; the seat belongs to somebody else.
     monkeypatch.setattr(trials, "_LONGEST_WAIT_S", 0.0)
     leave_again()
-    assert (await free.take())[0] is seat
+    assert (await free.await_seat())[0] is seat
 
 
 async def test_who_waits_too_long_is_told_to_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
     free = _trials(1)
-    seat, leave = await free.take()
+    seat, leave = await free.await_seat()
     monkeypatch.setattr(trials, "_LONGEST_WAIT_S", 0.0)
     with pytest.raises(OverloadedError, match="try again later") as caught:
-        await free.take()
+        await free.await_seat()
     assert caught.value.retry_after_s
     leave()
-    assert (await free.take())[0] is seat
+    assert (await free.await_seat())[0] is seat
 
 
 async def test_a_waiter_that_goes_away_leaves_its_place() -> None:
     free = _trials(1)
-    _, leave = await free.take()
-    waiting = [asyncio.create_task(free.take()) for _ in range(3)]
+    _, leave = await free.await_seat()
+    waiting = [asyncio.create_task(free.await_seat()) for _ in range(3)]
     await asyncio.sleep(0)
     for each in waiting[:2]:
         each.cancel()

@@ -30,7 +30,7 @@ class Room:
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return None
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         if size_bytes > self.left:
             raise OutOfMemoryQueryError("no room")
         self.left -= size_bytes
@@ -70,7 +70,9 @@ def test_a_segment_is_built_once_and_goes_with_its_chunk() -> None:
     kept = KeptSegments(room)
     chunk = Chunk((BATCH, BATCH))
     for _ in range(2):
-        (a,), (b,) = (kept.of(T, of_chunks(chunk), WantedIndex(name, build)) for name in "ab")
+        (a,), (b,) = (
+            kept.segments_over(T, of_chunks(chunk), WantedIndex(name, build)) for name in "ab"
+        )
         assert a.segment is not b.segment
         assert a.places == [0, 1]
     assert (built, room.left) == ([2, 2], 800)
@@ -87,15 +89,15 @@ def test_only_new_chunks_are_indexed_and_small_segments_are_joined() -> None:
     found: list[FoundSegment[Built]] = []
     for _ in range(5):
         chunks.append(Chunk((BATCH,)))
-        found = kept.of(T, of_chunks(*chunks), wanted)
+        found = kept.segments_over(T, of_chunks(*chunks), wanted)
     assert sorted(each.segment.row_count for each in found) == [10] * 5
     kept.close(wait=True)
-    (joined,) = kept.of(T, of_chunks(*chunks), wanted)
+    (joined,) = kept.segments_over(T, of_chunks(*chunks), wanted)
     assert (joined.segment.row_count, joined.places) == (50, [0, 1, 2, 3, 4])
     # An earlier version has other segments for a while.
-    assert len(kept.of(T, of_chunks(*chunks[:3]), wanted)) == 3
+    assert len(kept.segments_over(T, of_chunks(*chunks[:3]), wanted)) == 3
     # A version without one of the chunks, which are twice in it.
-    again = kept.of(T, of_chunks(*chunks[1:], *chunks[1:]), wanted)
+    again = kept.segments_over(T, of_chunks(*chunks[1:], *chunks[1:]), wanted)
     assert sum(each.segment.row_count for each in again) == 80
     assert sorted(place for each in again for place in each.places) == list(range(8))
 
@@ -107,7 +109,7 @@ def test_memory_of_rows_is_held_while_a_segment_needs_them() -> None:
     kept, key, holder = KeptSegments(Room(1000)), Anything(), Anything()
     is_held = weakref.ref(holder)
     unit = RowUnit(BATCH, key, 0, holder)
-    kept.of(T, [unit], WantedIndex("a", Built))
+    kept.segments_over(T, [unit], WantedIndex("a", Built))
     del unit, holder
     gc.collect()
     assert is_held() is not None
@@ -128,9 +130,9 @@ def test_what_searches_wanted_is_prepared_for_a_new_version() -> None:
     first, second = Chunk((BATCH,)), Chunk((BATCH, BATCH))
     kept.prepare(T, of_chunks(first))
     assert built == []
-    kept.of(T, of_chunks(first), WantedIndex("a", build))
+    kept.segments_over(T, of_chunks(first), WantedIndex("a", build))
     kept.prepare(T, of_chunks(first, second))
-    kept.of(T, of_chunks(first, second), WantedIndex("a", build))
+    kept.segments_over(T, of_chunks(first, second), WantedIndex("a", build))
     assert built == [1, 2]
     kept.close()
 
@@ -150,12 +152,12 @@ def test_what_a_new_version_lacks_is_forgotten(caplog: pytest.LogCaptureFixture)
     known, other = of_chunks(Chunk((BATCH,))), pa.RecordBatch.from_pydict({"n": ["a"]})
     wanted = (WantedIndex("k", build, ("k",)), WantedIndex("bad", fail), WantedIndex("n", build))
     for each in wanted:
-        kept.of(T, known, each)
+        kept.segments_over(T, known, each)
     for _ in range(2):
         kept.prepare(T, list(units.of_chunk(T, other.schema, Chunk((other,)))))
     assert built == [["k"], ["k"], ["n"], ["n"]]
     assert [record.message for record in caplog.records] == ["an index was not built"]
-    assert kept.of(T, known, wanted[0])
+    assert kept.segments_over(T, known, wanted[0])
     kept.close()
 
 
@@ -165,7 +167,7 @@ def test_searches_do_not_wait_for_a_warm_up() -> None:
 
     def build(parts: Sequence[RowUnit]) -> Built:
         with pytest.raises(NotDistributableError, match="its index is being built"):
-            kept.of(T, of_chunks(chunk), wanted)
+            kept.segments_over(T, of_chunks(chunk), wanted)
         refused.append("a")
         return Built(parts)
 
@@ -174,7 +176,7 @@ def test_searches_do_not_wait_for_a_warm_up() -> None:
     assert refused == ["a"]
     segments, missing = kept.known(T, of_chunks(chunk, Chunk((BATCH,))), lambda name: name == "a")
     assert (len(segments), missing) == (1, 10)
-    assert len(kept.of(T, of_chunks(chunk), wanted)) == 1
+    assert len(kept.segments_over(T, of_chunks(chunk), wanted)) == 1
     kept.close()
 
 
@@ -184,7 +186,9 @@ def test_without_room_a_segment_is_built_for_each_search(caplog: pytest.LogCaptu
     chunk = Chunk((BATCH,))
     (unit,) = of_chunks(chunk)
     with caplog.at_level(logging.WARNING):
-        (first,), (second,) = (kept.of(T, [unit], WantedIndex("a", Built)) for _ in range(2))
+        (first,), (second,) = (
+            kept.segments_over(T, [unit], WantedIndex("a", Built)) for _ in range(2)
+        )
     assert first.segment is not second.segment
     assert "no room for an index in memory" in caplog.text
     assert unit.seen is None
@@ -198,7 +202,7 @@ def test_what_large_indexes_leave_behind_is_given_back(monkeypatch: pytest.Monke
     kept = KeptSegments(Room(1000))
     large = pa.RecordBatch.from_pydict({"k": range(freeing.FEWEST_ROWS)})
     for batch in (BATCH, large):
-        kept.of(T, of_chunks(Chunk((batch,))), WantedIndex(("words",), Built))
+        kept.segments_over(T, of_chunks(Chunk((batch,))), WantedIndex(("words",), Built))
     assert given == [0]
     kept.close(wait=True)
     monkeypatch.undo()

@@ -44,7 +44,7 @@ class _Chunks:
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return None
 
-    def take(self, table: TableName, size_bytes: int) -> object:
+    def count_bytes(self, table: TableName, size_bytes: int) -> object:
         return object()
 
 

@@ -26,7 +26,7 @@ async def test_memory_that_is_kept_for_later_is_not_in_use() -> None:
     assert await measured.measure(0) == 0
     process.resident = 400
     assert await measured.measure(1) == 300
-    room.take(50)
+    room.take_bytes(50)
     assert [await measured.measure(0) for _ in range(CALM_BEATS)] == [50] * CALM_BEATS
     assert process.given == 1 and process.resident == 380
     # Each end of work gives back once.
@@ -40,7 +40,7 @@ async def test_rows_count_even_where_they_are_not_resident() -> None:
     process, room = Process(), TaskMemory(1000)
     measured = MemoryInUse(room, lambda: process.resident, process.give_back)
     await measured.measure(0)
-    room.take(70)
+    room.take_bytes(70)
     process.resident = 10
     assert await measured.measure(1) == 70
 

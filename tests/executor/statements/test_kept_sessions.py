@@ -54,9 +54,9 @@ async def test_without_a_catalog_there_is_no_session() -> None:
     with pytest.raises(ShuttingDownError, match="no catalog yet"):
         kept.current()
     with pytest.raises(ShuttingDownError):
-        await kept.of(statement(None))
+        await kept.session_of(statement(None))
     with pytest.raises(CatalogMovedError):
-        await kept.of(statement(1))
+        await kept.session_of(statement(1))
     kept.publish()
     kept.release(None)
     assert kept.newest is None and kept.kept == () and kept.prepared_views == {}
@@ -86,9 +86,9 @@ async def test_a_statement_keeps_the_catalog_that_it_names() -> None:
     kept = sessions()
     install(kept, 1, 2, 3)
     for version in (1, 2, 3):
-        session = await kept.of(statement(version))
+        session = await kept.session_of(statement(version))
         assert await rows(session, "SELECT v FROM t") == [{"v": version}]
-    assert await rows(await kept.of(statement(None)), "SELECT v FROM t") == [{"v": 3}]
+    assert await rows(await kept.session_of(statement(None)), "SELECT v FROM t") == [{"v": 3}]
 
 
 async def test_a_released_catalog_is_moved_and_named() -> None:

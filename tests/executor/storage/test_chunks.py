@@ -301,10 +301,10 @@ async def test_one_chunk_that_is_named_twice_is_read_once(tmp_path: Path) -> Non
 
 async def test_bytes_are_counted_for_as_long_as_they_are_kept(tmp_path: Path) -> None:
     chunks, _ = kept(tmp_path, 100)
-    first = chunks.take(T, 60)
+    first = chunks.count_bytes(T, 60)
     with pytest.raises(OutOfMemoryQueryError, match=r"41 more bytes are needed, 60 are taken"):
-        chunks.take(T, 41)
-    second = chunks.take(T, 40)
+        chunks.count_bytes(T, 41)
+    second = chunks.count_bytes(T, 40)
     assert chunks._room.taken_bytes == 100
     del first, second
     assert chunks._room.taken_bytes == 0

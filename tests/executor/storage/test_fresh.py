@@ -74,7 +74,7 @@ async def test_rows_that_were_made_give_way_to_those_of_tasks(tmp_path: Path) ->
 
     def take_most() -> int:
         with room.place() as place:
-            place.take(size_bytes * 3)
+            place.take_bytes(size_bytes * 3)
             return room.taken_bytes
 
     assert await asyncio.to_thread(take_most) == size_bytes * 3

@@ -127,7 +127,7 @@ async def test_tasks_with_large_inputs_stay(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("caraway_executor.tasks.relieved._MOST_INPUT_BYTES", 100)
     async with starved() as (executor, _):
         rows = rows_of("t", pa.table({"v": list(range(100))}))
-        stream = await executor.run(task("SELECT sum(v) FROM $t", {"$t": NUMBERS}), [rows])
+        stream = await executor.run_task(task("SELECT sum(v) FROM $t", {"$t": NUMBERS}), [rows])
         assert [each[0].to_pylist() async for each in stream] == [[4950]]
 
 
@@ -139,6 +139,6 @@ async def test_a_task_without_a_slot_begins_elsewhere() -> None:
             rows_of("t", pa.table({"v": [1]})),
         )
         with pytest.raises(AssertionError, match="was to stay"):
-            await executor.run(asked, [rows], is_here=False)
-        stream = await executor.run(asked, [rows])
+            await executor.run_task(asked, [rows], is_here=False)
+        stream = await executor.run_task(asked, [rows])
         assert [each[0].to_pylist() async for each in stream] == [[1]]

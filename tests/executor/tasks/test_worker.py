@@ -63,7 +63,7 @@ async def test_a_catalog_of_another_scheduler_is_not_used(origin: str) -> None:
     with pytest.raises(ShuttingDownError):
         await opened(at, "SELECT v FROM t", origin=origin)
     with pytest.raises(ShuttingDownError):
-        await at.run(task("SELECT v FROM t", {"t": NUMBERS}, origin=origin), ())
+        await at.run_task(task("SELECT v FROM t", {"t": NUMBERS}, origin=origin), ())
     assert await counts(at) == (0, 0, 2)
     await at.aclose()
 
@@ -71,9 +71,9 @@ async def test_a_catalog_of_another_scheduler_is_not_used(origin: str) -> None:
 async def test_a_task_of_a_catalog_that_moved_says_so() -> None:
     at = of()
     with pytest.raises(CatalogMovedError):
-        await at.run(task("SELECT v FROM t", {"t": NUMBERS}, version=7), ())
+        await at.run_task(task("SELECT v FROM t", {"t": NUMBERS}, version=7), ())
     assert at.install(catalog({"t": memory(v=[1])}, version=7)) == {}
-    await at.run(task("SELECT v FROM t", {"t": NUMBERS}, version=7), ())
+    await at.run_task(task("SELECT v FROM t", {"t": NUMBERS}, version=7), ())
     assert (await at.describe()).catalogs["here"] == CatalogVersion(7)
     await at.aclose()
 
@@ -85,7 +85,7 @@ async def test_draining_refuses_new_work_and_lets_open_results_be_read() -> None
     at.drain()
     for refused in (
         opened(at, "SELECT v FROM t"),
-        at.run(task("SELECT v FROM t", {"t": NUMBERS}), ()),
+        at.run_task(task("SELECT v FROM t", {"t": NUMBERS}), ()),
         at.probe(),
     ):
         with pytest.raises(ShuttingDownError, match="draining and takes no new work"):
@@ -116,7 +116,7 @@ async def test_a_running_task_that_is_cancelled_by_its_call_says_so() -> None:
     at = of(2000)
     slow = task("SELECT count(*) FROM t a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v < c.v",
                 {"t": NUMBERS})  # fmt: skip
-    running = asyncio.ensure_future(at.run(slow, (), "call"))
+    running = asyncio.ensure_future(at.run_task(slow, (), "call"))
     while "call" not in at._running:
         await asyncio.sleep(0)
     await at.cancel("call")

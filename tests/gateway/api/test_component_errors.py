@@ -27,12 +27,12 @@ from caraway_gateway.api.component_errors import ComponentError
     ],
 )
 def test_code_is_category_and_type(error: DatasetError | ModelError, code: str) -> None:
-    told = ComponentError.of(error)
+    told = ComponentError.from_error(error)
     assert told.code == code == f"{told.category}.{told.type}"
 
 
 def test_every_type_of_error_has_a_code() -> None:
     for type_ in get_args(DatasetErrorType):
-        assert ComponentError.of(DatasetError(type_, "x")).category == "dataset"
+        assert ComponentError.from_error(DatasetError(type_, "x")).category == "dataset"
     for kind in get_args(ModelErrorType):
-        assert ComponentError.of(ModelError("x", kind)).category == "model"
+        assert ComponentError.from_error(ModelError("x", kind)).category == "model"

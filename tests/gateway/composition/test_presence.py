@@ -111,7 +111,7 @@ async def test_a_scheduler_outlives_its_node_and_joins_again(
     cluster.nodes = [AWAY, first]
     fleet = Fleet(log)
     member = cluster.member(fleet)
-    await member.begin(cluster.is_reachable, cluster.is_other)
+    await member.join_cluster(cluster.is_reachable, cluster.is_other)
     fleet._failures = 1
     cluster.nodes = [AWAY, AWAY, second, third]
     running = asyncio.ensure_future(member.run())
@@ -130,7 +130,7 @@ async def test_a_head_that_cannot_be_joined_is_reported(cluster: Cluster, log: l
     cluster.head.set()
     cluster.nodes = [AWAY] * 20
     with pytest.raises(NodeFailedError):
-        await cluster.member(Fleet(log)).begin(cluster.is_reachable, cluster.is_other)
+        await cluster.member(Fleet(log)).join_cluster(cluster.is_reachable, cluster.is_other)
     assert len(cluster.nodes) == 10
 
 
@@ -141,7 +141,7 @@ async def test_the_last_scheduler_starts_without_the_head_and_joins_later(
     cluster.others = 2
     fleet = Fleet(log)
     member = cluster.member(fleet)
-    await member.begin(cluster.is_reachable, cluster.is_other)
+    await member.join_cluster(cluster.is_reachable, cluster.is_other)
     # It waited as long as there was another one.
     assert cluster.others == -1 and log == []
     running = asyncio.ensure_future(member.run())
@@ -159,7 +159,7 @@ async def test_beside_another_scheduler_a_start_waits_for_the_head(
     cluster.nodes = [Node(log)]
     cluster.others = 10**6
     member = cluster.member(Fleet(log))
-    beginning = asyncio.ensure_future(member.begin(cluster.is_reachable, cluster.is_other))
+    beginning = asyncio.ensure_future(member.join_cluster(cluster.is_reachable, cluster.is_other))
     while cluster.others > 10**6 - 3:
         await asyncio.sleep(0)
     assert not beginning.done()
@@ -174,14 +174,14 @@ async def test_with_executors_that_can_be_reached_a_start_waits_for_nobody(
 ) -> None:
     monkeypatch.setattr(presence, "_AWAY_S", 600.0)
     cluster.reachable, cluster.others = True, 10**6
-    await cluster.member(Fleet(log)).begin(cluster.is_reachable, cluster.is_other)
+    await cluster.member(Fleet(log)).join_cluster(cluster.is_reachable, cluster.is_other)
     assert cluster.others == 10**6 and log == []
 
 
 async def test_a_start_that_is_cancelled_leaves_no_node(cluster: Cluster, log: list[str]) -> None:
     cluster.others = 10**6
     beginning = asyncio.ensure_future(
-        cluster.member(Fleet(log)).begin(cluster.is_reachable, cluster.is_other)
+        cluster.member(Fleet(log)).join_cluster(cluster.is_reachable, cluster.is_other)
     )
     while cluster.others == 10**6:
         await asyncio.sleep(0)
@@ -196,7 +196,7 @@ async def test_a_process_that_cannot_leave_ray_ends(cluster: Cluster, log: list[
     first = Node(log)
     cluster.nodes = [first]
     member = cluster.member(Fleet(log, leaves=False))
-    await member.begin(cluster.is_reachable, cluster.is_other)
+    await member.join_cluster(cluster.is_reachable, cluster.is_other)
     first.ended.set()
     with pytest.raises(CarawayError, match="cannot disconnect"):
         await member.run()

@@ -61,7 +61,7 @@ async def served(
     runtime, is_up = Runtime(options, manifests.load(file), engines=fork_server()), asyncio.Event()
     runtime.on_up = is_up.set
     with DataDirectory(options.data_dir) as data, os.fdopen(reader) as ready:
-        running = asyncio.create_task(runtime.run(data))
+        running = asyncio.create_task(runtime.serve(data))
         up = asyncio.create_task(is_up.wait())
         await asyncio.wait((running, up), return_when=asyncio.FIRST_COMPLETED)
         up.cancel()

@@ -85,7 +85,7 @@ async def parallel(
     token_file = folder / "token"
     token_file.write_text(TOKEN)
     wanted = ExecutorFlight(Address("127.0.0.1", 0), None, *(certificate or ()))
-    options = PartServing.of(wanted, "127.0.0.1", token_file)
+    options = PartServing.from_options(wanted, "127.0.0.1", token_file)
     async with in_process_cluster(folder, tables, executors=executors) as cluster:
         parts = {}
         loop = asyncio.get_running_loop()
@@ -106,7 +106,7 @@ async def parallel(
                 keys=keys,
                 tls=tls,
                 dispatch=cluster.dispatch,
-                operating=Operating(cluster.membership, TOKEN, cluster.dispatch.take),
+                operating=Operating(cluster.membership, TOKEN, cluster.dispatch.read_offer),
                 parallel_reads=ParallelReadSettings(enabled=True, ticket_ttl_s=ticket_ttl_s),
             ) as served:
                 yield ParallelCluster(cluster, served, parts)

@@ -250,7 +250,7 @@ async def test_a_cancelled_statement_ends_its_parts(
 ) -> None:
     async with parallel(tmp_path, tables) as cluster:
         info = await cluster.info(ALL)
-        [active] = cluster.serving.services.queries.active.of(PrincipalId("public"))
+        [active] = cluster.serving.services.queries.active.queries_of(PrincipalId("public"))
         active.stop("cancelled")
         await idle(cluster)
         with pytest.raises(flight.FlightUnavailableError, match="cancelled, or its time was over"):

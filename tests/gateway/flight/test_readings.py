@@ -30,7 +30,7 @@ def reading(services: Services, sql: str, who: Principal = ANONYMOUS) -> FlightR
 async def rows(of: FlightReading | None) -> list[dict[str, Any]]:
     assert of is not None
     taken = []
-    while batches := await of.take():
+    while batches := await of.read_batches():
         taken += [row for batch in batches for row in batch.to_pylist()]
     return taken
 
@@ -39,9 +39,9 @@ async def test_answer_is_given_away_once_and_to_its_owner() -> None:
     async with serving() as server:
         room = WaitingRoom(None)
         query_id = await room.open(reading(server.services, "SELECT 1 AS one"))
-        assert room.take(query_id, PrincipalId("somebody else")) is None
-        assert await rows(room.take(query_id, ANONYMOUS.id)) == [{"one": 1}]
-        assert room.take(query_id, ANONYMOUS.id) is None
+        assert room.take_reading(query_id, PrincipalId("somebody else")) is None
+        assert await rows(room.take_reading(query_id, ANONYMOUS.id)) == [{"one": 1}]
+        assert room.take_reading(query_id, ANONYMOUS.id) is None
 
 
 async def test_answer_that_is_whole_is_taken_by_any_thread() -> None:
@@ -58,7 +58,10 @@ async def test_answer_that_is_whole_is_taken_by_any_thread() -> None:
         assert await asyncio.to_thread(take, whole, PrincipalId("somebody else")) == []
         [batch] = await asyncio.to_thread(take, whole)
         assert batch.to_pylist() == [{"one": 1}]
-        assert await asyncio.to_thread(take, whole) == [] and room.take(whole, ANONYMOUS.id) is None
+        assert (
+            await asyncio.to_thread(take, whole) == []
+            and room.take_reading(whole, ANONYMOUS.id) is None
+        )
         room.tidy(whole)
         assert len(room) == 1
         room.clear()
@@ -95,7 +98,7 @@ async def test_answer_that_nobody_fetches_is_ended(monkeypatch: pytest.MonkeyPat
         room = WaitingRoom(None)
         query_id = await room.open(reading(server.services, MILLION))
         await server.idle()
-        assert room.take(query_id, ANONYMOUS.id) is None
+        assert room.take_reading(query_id, ANONYMOUS.id) is None
         (error,) = server.services.history.table(None).column("error_message").to_pylist()
         assert error == "the client did not fetch the rows"
 
@@ -121,8 +124,8 @@ async def test_answers_of_one_key_make_no_others_go(monkeypatch: pytest.MonkeyPa
         waiting = await room.open(reading(server.services, "SELECT 2", OTHER))
         for _ in range(readings._MOST_WHOLE + 5):
             await room.open(reading(server.services, "SELECT 1"))
-        assert room.take(waiting, ANONYMOUS.id) is None
-        assert room.take(waiting, OTHER.id) is not None
+        assert room.take_reading(waiting, ANONYMOUS.id) is None
+        assert room.take_reading(waiting, OTHER.id) is not None
         room.clear()
         assert (len(room.quota), room.quota.evictions) == (0, 6)
 
@@ -133,5 +136,5 @@ async def test_closing_twice_does_no_harm() -> None:
         await started.open()
         started.close()
         started.close()
-        assert await started.take() == []
+        assert await started.read_batches() == []
         await server.idle()

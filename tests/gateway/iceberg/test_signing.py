@@ -176,11 +176,11 @@ def test_a_uri_names_an_object_of_one_bucket(store: StoreSpec, uri: str, key: st
 
 
 def test_only_reads_are_signed() -> None:
-    assert SignRequest.of({"method": "get", "uri": "u"}) == SignRequest("GET", "u")
+    assert SignRequest.from_document({"method": "get", "uri": "u"}) == SignRequest("GET", "u")
     with pytest.raises(QueryForbiddenError, match="GET and HEAD are"):
-        SignRequest.of({"method": "PUT", "uri": "u"})
+        SignRequest.from_document({"method": "PUT", "uri": "u"})
     with pytest.raises(InvalidRequestError):
-        SignRequest.of({"uri": "u"})
+        SignRequest.from_document({"uri": "u"})
     public = StoreSpec("s3", "lake", "alias", {"skip_signature": "true"})
     with pytest.raises(QueryForbiddenError, match="needs no signature"):
         delegation.signed(public, SignRequest("GET", "u"), "a")

@@ -8,10 +8,10 @@ from caraway_management.domain.configs import Allowance
 from caraway_management.domain.plans import PLANS, ResourceLimits
 from caraway_management.domain.refusals import RefusedError
 
-ENTERPRISE = Allowance.of("enterprise", PLANS["enterprise"])
-PRO = Allowance.of("pro", PLANS["pro"])
-COMMUNITY = Allowance.of("community", PLANS["community"])
-SMALL = Allowance.of("small", replace(PLANS["pro"], resources=ResourceLimits(2, 4)))
+ENTERPRISE = Allowance.from_plan("enterprise", PLANS["enterprise"])
+PRO = Allowance.from_plan("pro", PLANS["pro"])
+COMMUNITY = Allowance.from_plan("community", PLANS["community"])
+SMALL = Allowance.from_plan("small", replace(PLANS["pro"], resources=ResourceLimits(2, 4)))
 
 
 def _refusal(changes: dict[str, Any], allowance: Allowance = ENTERPRISE) -> RefusedError:

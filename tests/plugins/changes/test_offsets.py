@@ -13,7 +13,7 @@ NUMBERS = st.integers(0, 2**63)
 
 
 def of(source: Any) -> bytes:
-    found = Offsets().of(source)
+    found = Offsets().offset_of(source)
     assert found is not None
     return found
 
@@ -81,7 +81,7 @@ def test_source_has_one_name_in_every_process() -> None:
      {"connector": "kafka"}],
 )  # fmt: skip
 def test_source_without_a_place_has_no_offset(source: Any) -> None:
-    assert Offsets().of(source) is None
+    assert Offsets().offset_of(source) is None
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_source_without_a_place_has_no_offset(source: Any) -> None:
 )  # fmt: skip
 def test_place_that_the_connector_does_not_write_is_refused(source: Any) -> None:
     with pytest.raises(BadChangesError, match="source"):
-        Offsets().of(source)
+        Offsets().offset_of(source)

@@ -38,11 +38,11 @@ def spec(name: str = "m", **params: str) -> EmbedderSpec:
 
 def test_a_model_is_loaded_once_for_all_threads_and_catalogs(providers: Providers) -> None:
     loaded = LoadedEmbedders()
-    catalogs = [loaded.of([spec(key="a"), spec("other")]) for _ in range(4)]
+    catalogs = [loaded.embedders_of([spec(key="a"), spec("other")]) for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda models: models.vectors("m", ["a"]), catalogs))
     assert len(providers.built) == 1
-    assert loaded.of([spec(key="b")]).find("m") is not catalogs[0].find("m")
+    assert loaded.embedders_of([spec(key="b")]).find("m") is not catalogs[0].find("m")
     loaded.forget([spec(key="a")])
     assert providers.built[0].is_closed and not providers.built[1].is_closed
     loaded.close()
@@ -54,7 +54,7 @@ def test_a_model_is_loaded_once_for_all_threads_and_catalogs(providers: Provider
 
 def test_unknown_models_are_named(providers: Providers) -> None:
     with pytest.raises(NotFoundError, match="no embedding model 'n'; known: m"):
-        LoadedEmbedders().of([spec()]).find("n")
+        LoadedEmbedders().embedders_of([spec()]).find("n")
 
 
 def test_a_failure_is_kept_for_a_while(providers: Providers) -> None:

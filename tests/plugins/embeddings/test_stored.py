@@ -227,20 +227,20 @@ def test_loads_use_the_store_and_other_texts_do_not(
 
     mark = mark_of(model.identity)
     loaded = process()
-    loaded.of([spec]).vectors("m", ["a", "bb"], mark)
+    loaded.embedders_of([spec]).vectors("m", ["a", "bb"], mark)
     cache = loaded.stored(at)
     assert cache is not None and loaded.stored(at) is cache
     cache.write()
     loaded.close()
     assert len(model.calls) == 1
     assert np.array_equal(
-        process().of([spec]).vectors("m", ["bb"], mark).flatten(), np.array([2.0, 1.0])
+        process().embedders_of([spec]).vectors("m", ["bb"], mark).flatten(), np.array([2.0, 1.0])
     )
     assert len(model.calls) == 1
-    process().of([spec]).vectors("m", ["bb"])
+    process().embedders_of([spec]).vectors("m", ["bb"])
     assert len(model.calls) == 2
     model.is_quick = True
-    process().of([spec]).vectors("m", ["bb"], mark)
+    process().embedders_of([spec]).vectors("m", ["bb"], mark)
     assert len(model.calls) == 3
 
 
@@ -251,5 +251,5 @@ def test_a_store_that_cannot_be_opened_is_done_without(
     at = StoredVectorsPlace(ResultPlace("file", str(tmp_path / "file")), MIB)
     model = FakeEmbedder()
     monkeypatch.setattr(EmbedderSpec, "build", lambda _self: model)
-    models = LoadedEmbedders().of([EmbedderSpec("m", "fake", "x", stored=at)])
+    models = LoadedEmbedders().embedders_of([EmbedderSpec("m", "fake", "x", stored=at)])
     assert models.vectors("m", ["a"], mark_of(model.identity)).to_pylist() == [[1.0, 1.0]]

@@ -85,7 +85,7 @@ def test_types_that_no_reader_widens_get_another_id(
 def test_a_history_is_the_same_after_it_was_written() -> None:
     past = followed(with_columns(TableHistory(), A, B), "one", 5, is_copy=False)
     past = followed(past, "two", 6, is_copy=False, lost=[("p", 1, "s")])
-    assert TableHistory.of(json.loads(json.dumps(past.document()))) == past
+    assert TableHistory.from_document(json.loads(json.dumps(past.document()))) == past
 
 
 def test_ids_of_files_win_over_others() -> None:

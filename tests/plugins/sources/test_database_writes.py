@@ -44,7 +44,7 @@ def in_thread(insert: RemoteInsert, failed: list[BaseException]) -> Iterator[Non
 
     def run() -> None:
         try:
-            insert.run(numbers(1, 2))
+            insert.insert_rows(numbers(1, 2))
         except QueryError as exc:
             failed.append(exc)
 
@@ -88,7 +88,7 @@ def test_postgres_that_refuses_the_commit_has_no_rows(waiting: Server) -> None:
                     "DEFERRABLE INITIALLY DEFERRED")  # fmt: skip
     table = remote.resolved(waiting, "t")
     with pytest.raises(QueryError, match=r"foreign key .*; no row was inserted"):
-        PostgresReader().insert(table, columns(table)).run(numbers(1))
+        PostgresReader().insert(table, columns(table)).insert_rows(numbers(1))
     assert not waiting.rows("SELECT 1 FROM t")
 
 
@@ -124,7 +124,7 @@ def test_mysql_that_is_lost_at_the_commit_leaves_the_rows_open(
 
         monkeypatch.setattr(connecting, "run", dies)
         with pytest.raises(ExecutionError, match=f"{_OPEN}inserted before you run it again"):
-            MysqlReader().insert(table, columns(table)).run(numbers(1, 2))
+            MysqlReader().insert(table, columns(table)).insert_rows(numbers(1, 2))
 
 
 @pytest.mark.parametrize("engine", ["MyISAM", "Aria"])
@@ -136,7 +136,7 @@ def test_a_table_without_transactions_keeps_the_rows_before_an_error(
     )
     table = mariadb.resolved(server, "kept")
     with pytest.raises(ExecutionError) as caught:
-        MysqlReader().insert(table, columns(table)).run(numbers(1, 2, 1, 3))
+        MysqlReader().insert(table, columns(table)).insert_rows(numbers(1, 2, 1, 3))
     assert "Duplicate entry '1'" in caught.value.message
     assert "rows that were inserted stay so: the table has no transactions" in caught.value.message
     assert server.rows("SELECT id FROM kept ORDER BY id") == [(1,), (2,)]
@@ -155,7 +155,7 @@ def test_a_table_without_transactions_keeps_the_rows_before_an_error_of_the_quer
         raise ExecutionError("division by zero")
 
     with pytest.raises(ExecutionError, match="failed, and rows that were inserted stay so"):
-        MysqlReader().insert(table, columns(table)).run(broken())
+        MysqlReader().insert(table, columns(table)).insert_rows(broken())
     assert server.rows("SELECT id FROM kept") == [(1,)]
 
 
@@ -164,5 +164,5 @@ def test_no_login_is_in_an_error(server: Mariadb) -> None:
     table = mariadb.resolved(server, "kept")
     wrong = replace(table, login={**table.login, "user": "nobody", "pass": "hunter2"})
     with pytest.raises(ExecutionError, match=r"refuses the login.*no row was inserted") as caught:
-        MysqlReader().insert(wrong, columns(table)).run(numbers(1))
+        MysqlReader().insert(wrong, columns(table)).insert_rows(numbers(1))
     assert "hunter2" not in caught.value.message

@@ -151,10 +151,12 @@ def test_file_that_stays_locked_is_an_error(
 async def test_full_disk_fails_the_write_and_keeps_the_store(tmp_path: Path) -> None:
     store = SqliteStateStore(tmp_path / "state.db")
     revision = await store.compare_and_set("a", b"1", expected=None)
-    await store._writes.run(lambda opened: opened.execute("PRAGMA max_page_count = 1").fetchall())
+    await store._writes.run_work(
+        lambda opened: opened.execute("PRAGMA max_page_count = 1").fetchall()
+    )
     with pytest.raises(StateFullError, match="free space"):
         await store.append("log", b"x" * 1_000_000)
-    await store._writes.run(lambda opened: opened.execute("PRAGMA max_page_count = 9999999"))
+    await store._writes.run_work(lambda opened: opened.execute("PRAGMA max_page_count = 9999999"))
     assert await store.get("a") == StateEntry("a", b"1", revision or 0)
     assert await store.append("log", b"x") == 0
     await store.aclose()

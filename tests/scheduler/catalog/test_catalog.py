@@ -122,14 +122,14 @@ async def test_an_accelerator_that_raises_is_an_error_of_its_dataset(tmp_path: P
     fails = [KeyError("engine")]
 
     def haunt(services: Services) -> None:
-        begin = services.accelerations.begin
+        begin = services.accelerations.accelerate_dataset
 
         def haunted(*arguments: Any) -> None:
             if fails:
                 raise fails.pop()
             begin(*arguments)
 
-        services.accelerations.begin = haunted  # type: ignore[method-assign, assignment]
+        services.accelerations.accelerate_dataset = haunted  # type: ignore[method-assign, assignment]
 
     async with asyncio.timeout(WAIT_S), running(tmp_path, ACCELERATED, before=haunt) as runtime:
         assert (await runtime.sql("SELECT a FROM good")).json() == [{"a": 1}]

@@ -21,7 +21,7 @@ def state(*tables: ListedTable, include: tuple[str, ...] = ()) -> SourceCatalogS
     made = SourceCatalogState(
         DeclaredCatalog("pg", "postgres", "postgres", "", Path(), None, include)
     )
-    made.take(tables, "1")
+    made.take_list(tables, "1")
     return made
 
 
@@ -35,9 +35,9 @@ def test_tables_that_are_gone_or_other_leave() -> None:
     )
     for name in over.listed:
         over.describe(name, SPEC)
-    assert over.take([ListedTable("s", "same", "1"), ListedTable("s", "other", "2")], "2")
+    assert over.take_list([ListedTable("s", "same", "1"), ListedTable("s", "other", "2")], "2")
     assert set(over.described) == {"pg.s.same"}
-    assert not over.take([ListedTable("s", "same", "1"), ListedTable("s", "new")], "3")
+    assert not over.take_list([ListedTable("s", "same", "1"), ListedTable("s", "new")], "3")
 
 
 @pytest.mark.parametrize("bad", ["a.b", 'a"b', "a/b", "a\\b", "a\nb", "", "x" * 129])
@@ -47,7 +47,7 @@ def test_names_that_statements_cannot_write_are_left_out(
     over = state(ListedTable("s", bad), ListedTable(bad, "t"), ListedTable("s", "t"))
     assert set(over.listed) == {"pg.s.t"}
     assert len(caplog.records) == 1
-    over.take([ListedTable("s", bad), ListedTable(bad, "t")], None)
+    over.take_list([ListedTable("s", bad), ListedTable(bad, "t")], None)
     assert len(caplog.records) == 1, "it is said once"
 
 
@@ -67,7 +67,7 @@ def test_a_failure_keeps_what_is_known() -> None:
     over.fail(DatasetError("unavailable", "no route"))
     assert told(over) == ("error", 1, "catalog 'pg': no route")
     assert set(over.listed) == {"pg.s.t"}
-    over.take([], None)
+    over.take_list([], None)
     assert told(over) == ("ready", 0, None)
 
 

@@ -15,11 +15,11 @@ KEY = "accelerating/orders"
 async def test_tasks_of_one_process_exclude_each_other(tmp_path: Path) -> None:
     store = SqliteStateStore(tmp_path / "state.db")
     old, new = Claim(store, KEY, "one/a"), Claim(store, KEY, "one/a")
-    assert await old.take()
-    assert await old.take()
-    assert not await new.take()
+    assert await old.acquire()
+    assert await old.acquire()
+    assert not await new.acquire()
     await old.release()
-    assert await new.take()
+    assert await new.acquire()
     await store.aclose()
 
 
@@ -27,21 +27,21 @@ async def test_a_claim_of_another_task_is_not_released(tmp_path: Path) -> None:
     clock = Clock(1_000_000.0)
     store = SqliteStateStore(tmp_path / "state.db", clock)
     old, new, third = (Claim(store, KEY, owner) for owner in ("one/a", "one/a", "two/a"))
-    assert await old.take()
+    assert await old.acquire()
     clock.now += 2 * CLAIM_TTL_S
-    assert await new.take()
+    assert await new.acquire()
     await old.release()
-    assert not await third.take()
-    assert not await old.take()
+    assert not await third.acquire()
+    assert not await old.acquire()
     await store.aclose()
 
 
 async def test_a_process_takes_over_from_an_earlier_one_of_its_scheduler(tmp_path: Path) -> None:
     store = SqliteStateStore(tmp_path / "state.db")
-    assert await Claim(store, KEY, "one/a").take()
-    assert not await Claim(store, KEY, "two/b").take()
-    assert await Claim(store, KEY, "one/b").take()
-    assert not await Claim(store, KEY, "two/b").take()
+    assert await Claim(store, KEY, "one/a").acquire()
+    assert not await Claim(store, KEY, "two/b").acquire()
+    assert await Claim(store, KEY, "one/b").acquire()
+    assert not await Claim(store, KEY, "two/b").acquire()
     await store.aclose()
 
 

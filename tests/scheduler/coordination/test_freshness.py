@@ -37,12 +37,12 @@ def test_datasets_of_a_statement_are_found_however_they_are_written(
         TableName("sums"): "SELECT sum(x) FROM A_TABLE",
         TableName("plain"): "SELECT * FROM files",
     }
-    assert Mentions([A, B], views).of(sql) == expected
+    assert Mentions([A, B], views).tables_of(sql) == expected
 
 
 def test_a_name_with_quotes_is_found_as_it_is_written() -> None:
     name = TableName('say"hello')
-    assert Mentions([name], {}).of('SELECT * FROM "say""hello"') == {name}
+    assert Mentions([name], {}).tables_of('SELECT * FROM "say""hello"') == {name}
 
 
 class Store:
@@ -66,8 +66,8 @@ class Store:
 def test_a_long_text_may_read_every_dataset() -> None:
     # Searching for each name takes a second in the process that serves all clients.
     mentions = Mentions([A, B], {TableName("v"): "SELECT * FROM a_table"})
-    assert mentions.of(f"SELECT '{'x' * 1_000}'") == set()
-    assert mentions.of(f"SELECT '{'x' * 1_000_000}'") == {A, B}
+    assert mentions.tables_of(f"SELECT '{'x' * 1_000}'") == set()
+    assert mentions.tables_of(f"SELECT '{'x' * 1_000_000}'") == {A, B}
 
 
 async def test_statements_during_a_call_share_the_next_call() -> None:

@@ -12,7 +12,7 @@ from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.engine import memory
 from tests.kit.tables import parquet
 
-GIVEN = GivenRows.of(pa.table({"a": [3, 4]}))
+GIVEN = GivenRows.from_table(pa.table({"a": [3, 4]}))
 
 
 def reading(sql: str) -> Statement:

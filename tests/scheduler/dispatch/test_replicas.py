@@ -48,7 +48,7 @@ async def test_standby_copies_stay_in_memory_unread(
         def held(self, _chunk: object) -> Chunk:
             return Chunk((batch,))
 
-        def take(self, _table: TableName, _size_bytes: int) -> object:
+        def count_bytes(self, _table: TableName, _size_bytes: int) -> object:
             return None
 
     now_s = [0.0]

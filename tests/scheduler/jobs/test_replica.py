@@ -260,12 +260,12 @@ async def test_a_principal_has_its_jobs_newest_first(opened: Opening) -> None:
             await records.create(making.job("F", "key-1/A"))
             await replica.catch_up()
             key = PrincipalId("key-1")
-            assert [each.job.job_id for each in replica.of(key)] == ["D", "C", "A", "B"]
+            assert [each.job.job_id for each in replica.jobs_of(key)] == ["D", "C", "A", "B"]
             await records.delete(held)
             await replica.catch_up()
-            assert [each.job.job_id for each in replica.of(key)] == ["C", "A", "B"]
-            assert [each.job.job_id for each in replica.of(PrincipalId("key-1/A"))] == ["F"]
-            assert list(replica.of(PrincipalId("nobody"))) == []
+            assert [each.job.job_id for each in replica.jobs_of(key)] == ["C", "A", "B"]
+            assert [each.job.job_id for each in replica.jobs_of(PrincipalId("key-1/A"))] == ["F"]
+            assert list(replica.jobs_of(PrincipalId("nobody"))) == []
 
 
 async def test_it_does_not_catch_up_while_the_store_is_away(

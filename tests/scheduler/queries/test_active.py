@@ -56,7 +56,7 @@ async def test_queries_are_seen_by_their_principal_only() -> None:
     mine, other = query(), query(PrincipalId("other"))
     active.add(mine)
     active.add(other)
-    assert active.of(PUBLIC) == [mine]
+    assert active.queries_of(PUBLIC) == [mine]
     assert active.find(other.query_id, PUBLIC) is None
     assert active.find(mine.query_id, PUBLIC) is mine
     active.remove(mine)

@@ -26,7 +26,7 @@ def test_distances_of_many_terms(term: str, others: list[str], most: int) -> Non
 @given(WORD, st.sets(WORD, max_size=80), st.integers(0, 2))
 def test_a_vocabulary_finds_terms(term: str, others: set[str], distance: int) -> None:
     encoded = sorted(other.encode() for other in others)
-    vocabulary = Vocabulary.of(pa.array(encoded, pa.large_binary()))
+    vocabulary = Vocabulary.from_terms(pa.array(encoded, pa.large_binary()))
     assert list(vocabulary) == encoded
     near = [encoded[n].decode() for n in vocabulary.near(term, distance)]
     assert sorted(near) == sorted(other for other in others if edits(term, other) == distance)

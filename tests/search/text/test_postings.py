@@ -44,7 +44,7 @@ def test_terms_have_their_rows_and_places(texts: list[str | None]) -> None:
     assert postings.lengths.tolist() == [len((text or "").split()) for text in texts]
     assert postings.token_count == sum(postings.lengths.tolist())
     for term in ("a", "b", "ab", "e", "none"):
-        assert rows(postings.of(CountedTerm(term))) == expected(texts, term)
+        assert rows(postings.postings_of(CountedTerm(term))) == expected(texts, term)
         places = [
             (row << 32) + place
             for row, text in enumerate(texts)
@@ -53,17 +53,17 @@ def test_terms_have_their_rows_and_places(texts: list[str | None]) -> None:
         ]
         assert postings.places(term).tolist() == places
     prefix = CountedTerm("a", is_prefix=True, stem="e")
-    assert rows(postings.of(prefix)) == expected(texts, "a", "ab", "e")
+    assert rows(postings.postings_of(prefix)) == expected(texts, "a", "ab", "e")
     near = CountedTerm("a", 1)
-    assert rows(postings.of(near)) == expected(texts, "b", "ab", "e")
+    assert rows(postings.postings_of(near)) == expected(texts, "b", "ab", "e")
 
 
 @pytest.mark.parametrize("count", [255, 256, 65_535, 65_536])
 def test_many_of_one_term_in_one_text(count: int) -> None:
     texts = ["a " * count + "b", "b"]
     postings = built([*texts])
-    assert rows(postings.of(CountedTerm("a"))) == {0: count}
-    assert rows(postings.of(CountedTerm("", is_prefix=True))) == {0: count + 1, 1: 1}
+    assert rows(postings.postings_of(CountedTerm("a"))) == {0: count}
+    assert rows(postings.postings_of(CountedTerm("", is_prefix=True))) == {0: count + 1, 1: 1}
     assert postings.places("b").tolist() == [count, 1 << 32]
     assert postings.lengths.tolist() == [count + 1, 1] and postings.token_count == count + 2
     assert postings.divisors(1.0)[0] == pytest.approx(1.2 * (0.25 + 0.75 * (count + 1)))
@@ -73,9 +73,9 @@ def test_many_of_one_term_in_one_text(count: int) -> None:
 def test_many_rows_and_many_terms(count: int) -> None:
     postings = built([f"t{n} same" for n in range(count)])
     last = CountedTerm(f"t{count - 1}")
-    assert rows(postings.of(last)) == {count - 1: 1}
-    assert len(postings.of(CountedTerm("same")).rows) == count
-    assert len(postings.of(CountedTerm("t", is_prefix=True)).rows) == count
+    assert rows(postings.postings_of(last)) == {count - 1: 1}
+    assert len(postings.postings_of(CountedTerm("same")).rows) == count
+    assert len(postings.postings_of(CountedTerm("t", is_prefix=True)).rows) == count
     assert postings.places("same")[-1] == ((count - 1) << 32) + 1
 
 
@@ -83,7 +83,7 @@ def test_many_rows_and_many_terms(count: int) -> None:
 def test_texts_without_words(texts: list[Any]) -> None:
     postings = built(texts)
     for sought in (CountedTerm("a"), CountedTerm("", is_prefix=True), CountedTerm("a", 1)):
-        assert rows(postings.of(sought)) == {}
+        assert rows(postings.postings_of(sought)) == {}
     assert postings.places("a").tolist() == []
     assert postings.lengths.tolist() == [0] * len(texts)
 
@@ -93,6 +93,6 @@ def test_what_is_kept_of_expanded_terms_has_an_end() -> None:
     postings = built([*texts])
     for number in range(100):
         sought = CountedTerm(f"t{number}", is_prefix=True)
-        first, again = postings.of(sought), postings.of(sought)
+        first, again = postings.postings_of(sought), postings.postings_of(sought)
         assert first is again and number in rows(first)
     assert len(postings._expanded) <= 32

@@ -15,7 +15,7 @@ TERMS = st.sets(WORD | FEW, max_size=150)
 def of(terms: set[str]) -> tuple[Vocabulary, list[str]]:
     ordered = sorted(terms, key=str.encode)
     array = pa.array([term.encode() for term in ordered], pa.large_binary())
-    return Vocabulary.of(array), ordered
+    return Vocabulary.from_terms(array), ordered
 
 
 @settings(max_examples=80, deadline=None)
@@ -77,7 +77,7 @@ def test_every_term_is_found_whatever_the_number_of_blocks(count: int) -> None:
 
 def test_terms_of_a_slice_are_those_of_the_slice() -> None:
     array = pa.array([b"a", b"bb", b"ccc", b"dddd"], pa.large_binary()).slice(1, 2)
-    made = Vocabulary.of(array)
+    made = Vocabulary.from_terms(array)
     assert list(made) == [b"bb", b"ccc"]
     assert (made.find("bb"), made.find("a"), made.find("dddd")) == (0, None, None)
 

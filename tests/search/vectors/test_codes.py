@@ -135,7 +135,7 @@ def test_vectors_of_many_lengths_are_found(metric: Metric) -> None:
     built = VectorSegment.build(VectorIndexSpec(32, metric, recall=0.98), column(vectors))
     found = 0
     for each in queries(32):
-        query = QueryVector.of(each, metric)
+        query = QueryVector.from_values(each, metric)
         best = np.argsort(-vector_scores.of_rows(vectors, each, metric))[:10]
         (hits,) = searching.search([built], query, 10)
         found += len(set(best.tolist()) & set(hits.rows.tolist()))

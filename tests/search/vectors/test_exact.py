@@ -25,12 +25,12 @@ from caraway_search.vectors.exact import QueryVector
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_vector_that_nothing_can_be_near_is_refused(values: object, metric: Metric) -> None:
     with pytest.raises(InvalidSearchError, match="is empty, of zeros or not finite"):
-        QueryVector.of(values, metric)  # type: ignore[arg-type]
+        QueryVector.from_values(values, metric)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("values", [[1e-40], [3.4e38], [1e-40, 0.0], [-1.0, 2.0], range(1, 4)])
 def test_any_other_vector_has_its_length(values: list[float]) -> None:
-    query = QueryVector.of(values)
+    query = QueryVector.from_values(values)
     wide = [float(np.float32(value)) for value in values]
     assert math.isclose(query.norm, math.hypot(*wide), rel_tol=1e-12)
 
@@ -54,7 +54,7 @@ def test_scores_are_those_of_exact_arithmetic(
     asked, others = vectors
     if not any(asked):
         return
-    query = QueryVector.of(asked, metric)
+    query = QueryVector.from_values(asked, metric)
     matrix = np.array(others, np.float32).reshape(-1, len(asked))
     found = exact.scores(matrix, query)
     assert found.dtype == np.float64
@@ -78,7 +78,7 @@ def test_scores_are_those_of_exact_arithmetic(
 @pytest.mark.parametrize("metric", METRICS)
 def test_blocks_leave_no_trace(count: int, metric: Metric) -> None:
     matrix = np.random.default_rng(count).standard_normal((count, 7)).astype(np.float32)
-    query = QueryVector.of([1.0, 2.0, 3.0, -1.0, 0.5, 0.0, 4.0], metric)
+    query = QueryVector.from_values([1.0, 2.0, 3.0, -1.0, 0.5, 0.0, 4.0], metric)
     found = exact.scores(matrix, query)
     assert np.array_equal(found, vector_scores.of_rows(matrix, query.values, metric))
     for row in (0, count // 2, count - 1):

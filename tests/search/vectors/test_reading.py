@@ -26,7 +26,7 @@ def test_rows_without_a_vector_have_a_place(missing: list[float] | None) -> None
     column = pa.array([ROWS[0], missing, ROWS[2]], ANY)
     vectors = ColumnVectors.read(column, 3)
     assert vectors.usable.tolist() == [True, False, True]
-    assert vectors.matrix.take(np.array([0, 2])).tolist() == [ROWS[0], ROWS[2]]
+    assert vectors.matrix.copy_vectors(np.array([0, 2])).tolist() == [ROWS[0], ROWS[2]]
     assert vectors.left_out == (missing is not None)
     # The copy counts as memory of the segment.
     assert VectorSegment.build(VectorIndexSpec(3), column).nbytes == 3 * 9 + 3 * 3 * 4

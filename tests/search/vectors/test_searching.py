@@ -67,7 +67,7 @@ def test_any_split_finds_what_a_comparison_with_all_finds(
     starts = bounds[:-1]
     segments = [VectorSegment.build(spec, column(vectors[a:b])) for a, b in pairwise(bounds)]
     masks = [passes[a:b] for a, b in pairwise(bounds)]
-    query = QueryVector.of([1.0, -0.5, 0.25], metric)
+    query = QueryVector.from_values([1.0, -0.5, 0.25], metric)
     found = searching.search(segments, query, limit, masks)
     assert joined(found, starts) == brute(vectors, query, passes, limit)
     finite = np.isfinite(vectors).all(axis=1)
@@ -97,7 +97,7 @@ def test_estimates_find_nearly_all(unclustered: Floats, metric: Metric, share: f
     for _ in range(20):
         passes = random.random(12_000) < share
         masks = None if share == 1 else [passes[a:b] for a, b in pairwise(bounds)]
-        query = QueryVector.of(random.standard_normal(48), metric)
+        query = QueryVector.from_values(random.standard_normal(48), metric)
         hits = joined(searching.search(segments, query, 10, masks), bounds[:-1])
         expected = brute(vectors, query, passes, 10)
         assert len(hits) == 10 and (share == 1 or all(passes[row] for row in hits))
@@ -114,7 +114,7 @@ def test_very_short_and_very_long_vectors_are_found(
 ) -> None:
     random = np.random.Generator(np.random.PCG64(6))
     vectors = (random.normal(size=(4200, 8)) * scale).astype(np.float32)
-    query = QueryVector.of(random.normal(size=8) * scale, metric)
+    query = QueryVector.from_values(random.normal(size=8) * scale, metric)
     (hits,) = searching.search(
         [VectorSegment.build(VectorIndexSpec(8, metric, recall), column(vectors))], query, 10
     )
@@ -131,7 +131,7 @@ def test_a_search_for_all_rows_finds_all(metric: Metric, limit: int) -> None:
     vectors = random.normal(size=(5000, 2)).astype(np.float32)
     built = VectorSegment.build(VectorIndexSpec(2, metric), column(vectors))
     assert built.codes is not None
-    query = QueryVector.of([1.0, 0.25], metric)
+    query = QueryVector.from_values([1.0, 0.25], metric)
     (hits,) = searching.search([built], query, limit)
     assert len(hits.rows) >= min(limit, 5000)
 
@@ -139,14 +139,14 @@ def test_a_search_for_all_rows_finds_all(metric: Metric, limit: int) -> None:
 def test_full_recall_needs_no_codes(unclustered: Floats) -> None:
     built = VectorSegment.build(VectorIndexSpec(48, recall=1.0), column(unclustered))
     assert built.codes is None
-    query = QueryVector.of(unclustered[3])
+    query = QueryVector.from_values(unclustered[3])
     (hits,) = searching.search([built], query, 1000)
     assert joined([hits], [0]) == brute(unclustered, query, np.ones(12_000, bool), 1000)
 
 
 def test_more_rows_than_estimates_say_are_compared_exactly(unclustered: Floats) -> None:
     built = VectorSegment.build(VectorIndexSpec(48), column(unclustered))
-    query = QueryVector.of(unclustered[3])
+    query = QueryVector.from_values(unclustered[3])
     (hits,) = searching.search([built], query, 11_000)
     assert joined([hits], [0]) == brute(unclustered, query, np.ones(12_000, bool), 11_000)
     (hits,) = searching.search([built], query, 12_000)
@@ -161,7 +161,7 @@ def test_vectors_unlike_the_others_are_always_looked_at(
     vectors[::50] *= np.geomspace(5, 5000, 120, dtype=np.float32)[:, np.newaxis]
     built = VectorSegment.build(VectorIndexSpec(48, "dot"), column(vectors))
     assert built.codes is not None and len(built.codes.far) >= 120
-    query = QueryVector.of(vectors[1], "dot")
+    query = QueryVector.from_values(vectors[1], "dot")
     (hits,) = searching.search([built], query, 20)
     assert joined([hits], [0]) == brute(vectors, query, np.ones(6000, bool), 20)
     monkeypatch.setattr(codes, "_MOST_FAR", 0.01)
@@ -171,7 +171,7 @@ def test_vectors_unlike_the_others_are_always_looked_at(
 def test_equal_vectors_have_no_codes() -> None:
     built = VectorSegment.build(VectorIndexSpec(4), column(np.ones((5000, 4), np.float32)))
     assert built.codes is None
-    (hits,) = searching.search([built], QueryVector.of([1, 1, 1, 0]), 3)
+    (hits,) = searching.search([built], QueryVector.from_values([1, 1, 1, 0]), 3)
     assert len(hits.rows) == 5000
 
 
@@ -180,7 +180,7 @@ def test_few_and_odd_dimensions_can_be_coded(dimensions: int) -> None:
     vectors = np.random.default_rng(1).standard_normal((6000, dimensions), dtype=np.float32)
     spec = VectorIndexSpec(dimensions, "l2", 0.9)
     built = VectorSegment.build(spec, column(vectors))
-    query = QueryVector.of(vectors[9], "l2")
+    query = QueryVector.from_values(vectors[9], "l2")
     (hits,) = searching.search([VectorSegment.opened(built.packed(), column(vectors))], query, 1)
     assert joined([hits], [0]) == {9: 0.0}
 
@@ -201,12 +201,12 @@ def test_rows_of_several_vectors_have_the_best_of_them() -> None:
     ):
         array = pa.array([[[9, 9]], *lists], type_).slice(1)
         built = VectorSegment.build(VectorIndexSpec(2), array)
-        (hits,) = searching.search([built], QueryVector.of([1, 0]), 3)
+        (hits,) = searching.search([built], QueryVector.from_values([1, 0]), 3)
         assert (hits.rows.tolist(), hits.scores.tolist()) == ([0, 3, 4], [1.0, 0.6, 1.0])
         assert hits.parts is not None and hits.parts.tolist() == [0, 1, 1]
         assert built.left_out == 1
         mask = np.array([False, True, True, True, True, True])
-        (hits,) = searching.search([built], QueryVector.of([1, 0]), 1, [mask])
+        (hits,) = searching.search([built], QueryVector.from_values([1, 0]), 1, [mask])
         assert hits.rows.tolist() == [4]
 
 
@@ -214,7 +214,7 @@ def test_estimates_of_rows_of_several_vectors(unclustered: Floats) -> None:
     array = pa.ListArray.from_arrays(np.arange(0, 12_001, 3), column(unclustered))
     built = VectorSegment.build(VectorIndexSpec(48, recall=0.999), array)
     assert built.codes is not None
-    query = QueryVector.of(unclustered[30] + unclustered[31])
+    query = QueryVector.from_values(unclustered[30] + unclustered[31])
     (hits,) = searching.search([built], query, 5)
     best = brute(unclustered, query, np.ones(12_000, bool), 40)
     by_row: dict[int, float] = {}
@@ -231,7 +231,7 @@ def test_a_packed_segment_finds_the_same(unclustered: Floats, rows: int) -> None
     built = VectorSegment.build(VectorIndexSpec(48), vectors)
     block = built.packed()
     opened = VectorSegment.opened(memoryview(block), vectors)
-    query = QueryVector.of(unclustered[5] + 0.1)
+    query = QueryVector.from_values(unclustered[5] + 0.1)
     (one,), (other,) = searching.search([built], query, 9), searching.search([opened], query, 9)
     assert joined([one], [0]) == joined([other], [0])
     assert (opened.spec, opened.nbytes) == (built.spec, built.nbytes)
@@ -244,10 +244,10 @@ def test_a_packed_segment_finds_the_same(unclustered: Floats, rows: int) -> None
 def test_what_cannot_be_searched_is_an_error() -> None:
     with pytest.raises(InvalidSearchError, match="vectors of 2 numbers"):
         built = VectorSegment.build(VectorIndexSpec(2), pa.array([[1.0, 2.0]]))
-        searching.search([built], QueryVector.of([1, 2, 3]), 1)
+        searching.search([built], QueryVector.from_values([1, 2, 3]), 1)
     for query in ([], [0, 0], [float("nan"), 1], [float("inf"), 1], [1e300, 0]):
         with pytest.raises(InvalidSearchError, match="to search for"):
-            QueryVector.of(query)
+            QueryVector.from_values(query)
     for wrong in (pa.array([1.0]), pa.array([["a"]]), pa.array([[1]]), pa.array(["x"])):
         with pytest.raises(InvalidSearchError, match="vectors are lists of floats"):
             VectorSegment.build(VectorIndexSpec(1), wrong)
@@ -266,7 +266,7 @@ def test_of_many_rows_the_share_that_is_asked_for_is_found(
     random = np.random.default_rng(8)
     wanted = found = 0
     for _ in range(20):
-        query = QueryVector.of(random.standard_normal(48), metric)
+        query = QueryVector.from_values(random.standard_normal(48), metric)
         (hits,) = searching.search([built], query, 100)
         expected = brute(unclustered, query, np.ones(12_000, np.bool_), 100)
         assert len(hits.rows) >= 100
@@ -291,5 +291,5 @@ def test_the_first_search_of_a_segment_finds_its_codes_ready(unclustered: Floats
     built = VectorSegment.build(VectorIndexSpec(48), column(unclustered))
     assert built.codes is not None
     ready = vars(built.codes)["_indexed"]
-    searching.search([built], QueryVector.of(unclustered[3]), 10)
+    searching.search([built], QueryVector.from_values(unclustered[3]), 10)
     assert built.codes._indexed is ready

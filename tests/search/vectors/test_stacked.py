@@ -15,7 +15,7 @@ def stacked(heights: list[int]) -> tuple[StackedVectors, np.ndarray]:
         StackedVectors((whole[first : first + height],))
         for first, height in zip(cuts, heights, strict=False)
     ]
-    return StackedVectors.of(parts), whole
+    return StackedVectors.from_stacks(parts), whole
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.data())
@@ -25,7 +25,7 @@ def test_it_is_read_as_one_matrix(heights: list[int], data: st.DataObject) -> No
     assert len(vectors) == count
     places = st.lists(st.integers(0, count - 1), max_size=9) if count else st.just([])
     numbers = np.array(data.draw(places), np.int64)
-    assert vectors.take(numbers).tolist() == whole[numbers].tolist()
+    assert vectors.copy_vectors(numbers).tolist() == whole[numbers].tolist()
     query = np.array([1.0, -2.0, 0.5], np.float32)
     assert vectors.dots(query).tolist() == (whole @ query).tolist()
     flags = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.bool_)
@@ -41,4 +41,4 @@ def test_matrices_are_not_copied() -> None:
     assert [np.shares_memory(each, whole) for each in vectors.matrices] == [True, False, True]
     for numbers in ([5], [4, 5], [-1], [1, -1]):
         with pytest.raises(IndexError):
-            vectors.take(np.array(numbers))
+            vectors.copy_vectors(np.array(numbers))

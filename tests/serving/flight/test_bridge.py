@@ -38,7 +38,7 @@ class Waiting:
 
 
 async def run(bridge: Bridge, work: Coroutine[Any, Any, Any], context: Any = None) -> Any:
-    return await asyncio.to_thread(bridge.run, work, context or Context())
+    return await asyncio.to_thread(bridge.run_work, work, context or Context())
 
 
 async def test_results_and_errors_cross_to_the_thread() -> None:
@@ -94,7 +94,7 @@ def test_without_a_loop_there_is_an_error_and_nothing_is_left_behind() -> None:
     loop.close()
     waiting = Waiting()
     with pytest.raises(ShuttingDownError):
-        bridge.run(waiting.work(), Context())
+        bridge.run_work(waiting.work(), Context())
     bridge.post(lambda: None)
     assert not waiting.begun.is_set()
 

@@ -13,7 +13,7 @@ from caraway_serving.formats import Format
 
 def encode(format_: Format, *batches: pa.RecordBatch, schema: pa.Schema | None = None) -> bytes:
     encoder = formats.make(format_)
-    parts = [encoder.begin(schema or batches[0].schema)]
+    parts = [encoder.encode_start(schema or batches[0].schema)]
     parts += [encoder.encode(batch) for batch in batches]
     return b"".join((*parts, encoder.end(3)))
 

@@ -72,7 +72,7 @@ def test_nested_values_are_json_in_one_cell(value: Any, cell: str) -> None:
 def test_batches_follow_each_other_without_another_header() -> None:
     encoder = Csv()
     first, second = one([1]), one([2])
-    data = encoder.begin(first.schema) + encoder.encode(first) + encoder.encode(second)
+    data = encoder.encode_start(first.schema) + encoder.encode(first) + encoder.encode(second)
     assert len(read(data + encoder.end(0))) == 3
 
 

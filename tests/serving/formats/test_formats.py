@@ -17,7 +17,7 @@ from caraway_serving.formats.datatypes import display
 
 def encode(format_: Format, *batches: pa.RecordBatch, schema: pa.Schema | None = None) -> bytes:
     encoder = formats.make(format_)
-    parts = [encoder.begin(schema or batches[0].schema)]
+    parts = [encoder.encode_start(schema or batches[0].schema)]
     parts += [encoder.encode(batch) for batch in batches]
     return b"".join((*parts, encoder.end(3)))
 
@@ -102,7 +102,7 @@ def test_text_table_escapes_line_breaks_and_fits_wide_characters() -> None:
 def test_text_table_streams_after_ten_thousand_rows() -> None:
     encoder = formats.make("text")
     rows = batch(a=list(range(8_000)))
-    encoder.begin(rows.schema)
+    encoder.encode_start(rows.schema)
     assert encoder.encode(rows) == b""
     assert encoder.encode(rows).count(b"\n") == 16_000 + 3
     assert encoder.encode(rows).count(b"\n") == 8_000
@@ -182,7 +182,7 @@ def test_parquet_of_no_rows_has_its_schema() -> None:
 def test_parquet_comes_in_groups_of_bounded_rows() -> None:
     encoder = formats.make("parquet")
     rows = batch(a=list(range(200_000)))
-    parts = [encoder.begin(rows.schema), encoder.encode(rows), encoder.encode(rows)]
+    parts = [encoder.encode_start(rows.schema), encoder.encode(rows), encoder.encode(rows)]
     assert all(len(part) > 0 for part in parts[1:])
     parts.append(encoder.end(0))
     file = pq.ParquetFile(io.BytesIO(b"".join(parts)))
@@ -202,4 +202,4 @@ def test_what_parquet_cannot_hold_is_said_before_the_first_byte(
     schema: pa.Schema, message: str
 ) -> None:
     with pytest.raises(InvalidQueryError, match=message):
-        formats.make("parquet").begin(schema)
+        formats.make("parquet").encode_start(schema)

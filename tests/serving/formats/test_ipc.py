@@ -46,7 +46,7 @@ def test_dictionaries_may_differ_between_batches() -> None:
 def test_each_batch_can_be_read_before_the_next_is_made() -> None:
     batch = pa.record_batch({"c": [1, 2]})
     encoder = IpcStream()
-    sent = encoder.begin(batch.schema)
+    sent = encoder.encode_start(batch.schema)
     for number in range(3):
         sent += encoder.encode(batch)
         reader = pa.ipc.open_stream(sent)

@@ -17,7 +17,7 @@ from caraway_serving.formats.parquet import Parquet
 
 def encoded(schema: pa.Schema, *batches: pa.RecordBatch) -> bytes:
     encoder = Parquet()
-    parts = [encoder.begin(schema), *map(encoder.encode, batches), encoder.end(0)]
+    parts = [encoder.encode_start(schema), *map(encoder.encode, batches), encoder.end(0)]
     return b"".join(parts)
 
 
@@ -86,12 +86,12 @@ def test_what_cannot_be_written_is_refused_before_the_first_byte(
 ) -> None:
     schema = pa.schema([("x", pa.struct([("a", type_)]) if inside else type_)])
     with pytest.raises(InvalidQueryError, match=r"cannot be written as Parquet: .*another format"):
-        Parquet().begin(schema)
+        Parquet().encode_start(schema)
 
 
 def test_rows_without_columns_are_refused() -> None:
     with pytest.raises(InvalidQueryError, match="rows without columns"):
-        Parquet().begin(pa.schema([]))
+        Parquet().encode_start(pa.schema([]))
 
 
 @settings(max_examples=40, deadline=None)
@@ -124,7 +124,7 @@ def test_bytes_come_as_soon_as_a_group_is_complete(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(parquet, "_GROUP_ROWS", 10)
     schema = pa.schema([("x", pa.int64())])
     encoder = Parquet()
-    assert encoder.begin(schema) == b"PAR1"
+    assert encoder.encode_start(schema) == b"PAR1"
     batch = pa.record_batch({"x": list(range(6))}, schema=schema)
     assert encoder.encode(batch) == b""
     assert len(encoder.encode(batch)) > 0

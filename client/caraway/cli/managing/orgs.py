@@ -30,7 +30,7 @@ def use(
             raise CarawayError(f"there is no organization '{name}'; there are: {', '.join(names)}")
         file = saved.path()
         everything = saved.load(file)
-        credential = replace(everything.of(found.url), org=name)
+        credential = replace(everything.credential_of(found.url), org=name)
         saved.save(file, everything.with_service(found.url, credential))
     printing.done(f"commands use {name}")
 

@@ -129,7 +129,7 @@ def connect(
 
     everything = saved.load(saved.path())
     address = url or everything.current or DEFAULT_URL
-    known = everything.of(address)
+    known = everything.credential_of(address)
     token = os.environ.get(_TOKEN_VARIABLE) or known.token
     if needs_token and not token:
         raise CarawayError(

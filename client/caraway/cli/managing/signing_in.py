@@ -49,7 +49,7 @@ def logout(url: service.Url = None) -> None:
     file = saved.path()
     everything = saved.load(file)
     address = url or everything.current or DEFAULT_URL
-    credential = everything.of(address)
+    credential = everything.credential_of(address)
     if not credential.token:
         raise CarawayError(f"not signed in to {address}")
     saved.save(file, everything.without(address))

@@ -116,7 +116,7 @@ def parse(text: str, path: Path) -> Document:
     builder = _Builder(path)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
-            builder.take(event)
+            builder.take_event(event)
     except yaml.YAMLError as exc:
         problem = _syntax_problem(path, exc)
         raise ManifestError([*builder.problems, problem]) from exc
@@ -155,7 +155,7 @@ class _Builder:
         self._root: DocumentNode | None = None
         self._documents = 0
 
-    def take(self, event: Any) -> None:
+    def take_event(self, event: Any) -> None:
         line = event.start_mark.line + 1
         match event:
             case yaml.DocumentStartEvent():

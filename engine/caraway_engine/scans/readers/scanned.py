@@ -45,7 +45,7 @@ class _Request:
     left: LocalCondition
     query: None = None
 
-    def begin(self, reads: OpenedReads) -> RemoteRows:
+    def begin_rows(self, reads: OpenedReads) -> RemoteRows:
         source = self.source
         filters, is_whole = column_filters(self.left, source.spec.schema)
         limit = reads.limit if is_whole else None

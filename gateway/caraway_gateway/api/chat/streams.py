@@ -63,7 +63,7 @@ class EventPump:
         if self._failure is not None and not self._events:
             raise self._failure
 
-    async def take(self) -> list[Any]:
+    async def take_events(self) -> list[Any]:
         """Return the events that are there, or none after `nudge`.
 
         Raises:
@@ -86,7 +86,7 @@ class EventPump:
         return []
 
     def nudge(self) -> None:
-        """End the wait of `take`."""
+        """End the wait of `take_events`."""
         self._news.set()
 
     async def aclose(self) -> None:
@@ -133,7 +133,7 @@ class EventStream(Response):
         try:
             while True:
                 try:
-                    events = await self._pump.take()
+                    events = await self._pump.take_events()
                 except StopAsyncIteration:
                     break
                 except ClientDisconnect:

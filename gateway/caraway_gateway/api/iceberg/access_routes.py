@@ -77,6 +77,6 @@ async def sign_request(
         prefix,
         namespace,
         table,
-        lambda body: SignRequest.of(bodies_of_tables.document(body)),
+        lambda body: SignRequest.from_document(bodies_of_tables.document(body)),
         answer,
     )

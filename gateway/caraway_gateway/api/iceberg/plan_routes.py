@@ -137,4 +137,8 @@ async def cancel_plan(
 
 
 def _scan(body: bytes) -> ScanRequest:
-    return ScanRequest.of(bodies_of_tables.document(body)) if body.strip() else ScanRequest()
+    return (
+        ScanRequest.from_document(bodies_of_tables.document(body))
+        if body.strip()
+        else ScanRequest()
+    )

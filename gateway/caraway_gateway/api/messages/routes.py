@@ -62,8 +62,8 @@ async def _told(
         async for chunk in chunks:
             if not has_begun:
                 has_begun = True
-                yield events.begin()
-            for event in events.take(chunk):
+                yield events.first_event()
+            for event in events.events_of_chunk(chunk):
                 yield event
     for event in events.end():
         yield event

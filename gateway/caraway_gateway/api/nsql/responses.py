@@ -20,10 +20,10 @@ class WithStatement:
         self._sql = sql
         self._inner = formats.make("versioned")
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the statement, the schema and the start of the rows."""
         head = json.dumps({"sql": self._sql}, ensure_ascii=False).encode()
-        return head[:-1] + b"," + self._inner.begin(schema)[1:]
+        return head[:-1] + b"," + self._inner.encode_start(schema)[1:]
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Return the rows of a batch."""
@@ -45,7 +45,7 @@ async def whole(answer: StatementAnswer, made: Encoder, elapsed_ms: int) -> byte
     Raises:
         ResultTooLargeError: it is not.
     """
-    parts = [made.begin(answer.rows.schema)]
+    parts = [made.encode_start(answer.rows.schema)]
     size = 0
     try:
         async for batch in answer.rows:

@@ -47,7 +47,7 @@ async def ask(request: Request) -> Response:
             writing = services.nsql.write(asked.question, _asker(request))
             sql = await streaming.unless_gone(request, writing)
             return Response(sql, media_type="application/sql; charset=utf-8")
-        running = services.nsql.run(asked.question, _asker(request))
+        running = services.nsql.run_question(asked.question, _asker(request))
         written = await streaming.unless_gone(request, running)
     except _KNOWN as exc:
         return _failed(exc)
@@ -122,7 +122,7 @@ async def _event(
     if form.is_sql_only:
         yield (await services.nsql.write(asked.question, _asker(request))).encode()
         return
-    written = await services.nsql.run(asked.question, _asker(request))
+    written = await services.nsql.run_question(asked.question, _asker(request))
     format_ = form.choice.format
     made = responses.encoder("versioned" if format_ == "json" else format_, written.sql)
     elapsed_ms = int((time.perf_counter() - started) * 1000)

@@ -106,9 +106,9 @@ class ChunkJson:
             self._before = _opened(within, "result") + self._before
             self._after = b"}}"
 
-    def begin(self, schema: pa.Schema) -> bytes:
+    def encode_start(self, schema: pa.Schema) -> bytes:
         """Return the document up to the rows."""
-        return self._before + self._rows.begin(schema)
+        return self._before + self._rows.encode_start(schema)
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Encode a batch of rows."""

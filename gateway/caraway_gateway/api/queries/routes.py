@@ -181,7 +181,7 @@ async def _stored(
     content_type: str,
 ) -> Response:
     try:
-        head = encoder.begin(schema)
+        head = encoder.encode_start(schema)
     except InvalidQueryError as exc:
         # The answer exists, but cannot be encoded in this format.
         raise RefusedRequestError(406, exc.message) from exc

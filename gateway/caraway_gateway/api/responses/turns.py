@@ -85,9 +85,9 @@ class ChatTurn:
                 async for chunk in chunks:
                     if not has_begun:
                         has_begun = True
-                        for event in events.begin():
+                        for event in events.first_events():
                             yield event
-                    for event in events.take(chunk):
+                    for event in events.events_of_chunk(chunk):
                         yield event
         except errors.KNOWN as exc:
             if not has_begun:

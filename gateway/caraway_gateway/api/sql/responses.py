@@ -59,7 +59,7 @@ class AnswerResponse(Response):
         if memo and isinstance(rows, CachedRows):
             if (body := rows.encoded(self._format)) is not None:
                 return body
-        parts = [self._encoder.begin(rows.schema)]
+        parts = [self._encoder.encode_start(rows.schema)]
         parts += [self._encoder.encode(batch) async for batch in rows]
         parts.append(self._encoder.end(self._elapsed_ms()))
         body = b"".join(parts)
@@ -74,7 +74,7 @@ class AnswerResponse(Response):
         if isinstance(rows, LiveRows):
             gone.add_done_callback(lambda _: rows.stop())
         try:
-            head = self._encoder.begin(rows.schema)
+            head = self._encoder.encode_start(rows.schema)
             await body.rows(self._encoder, head, rows, self._elapsed_ms)
         except CarawayError as exc:
             if not gone.done():

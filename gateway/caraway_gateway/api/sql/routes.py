@@ -67,7 +67,7 @@ async def list_active(request: Request) -> Response:
             "sql_preview": query.sql_preview,
             "started_at_ms": query.started_at_ms,
         }
-        for query in app_state.services(request).queries.active.of(principal.id)
+        for query in app_state.services(request).queries.active.queries_of(principal.id)
     ]
     return JSONResponse({"queries": queries, "total_count": len(queries)})
 

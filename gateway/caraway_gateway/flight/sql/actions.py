@@ -126,7 +126,7 @@ class Actions:
         query = self._services.queries.active.find(query_id, caller.principal.id)
         if query is not None:
             query.stop("cancelled")
-        waiting = self._waiting.take(query_id, caller.principal.id)
+        waiting = self._waiting.take_reading(query_id, caller.principal.id)
         if waiting is not None:
             waiting.close()
         return query is not None or waiting is not None

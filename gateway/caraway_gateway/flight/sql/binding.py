@@ -73,7 +73,7 @@ def _value(column: pa.ChunkedArray, index: int) -> object:
     if pa.types.is_null(kind) or (is_plain and value.is_valid):
         return value.as_py()
     # NULL has a type as well: an INSERT does not take one without.
-    return ArrowValue.of(column.slice(index, 1).combine_chunks())
+    return ArrowValue.from_array(column.slice(index, 1).combine_chunks())
 
 
 def _place(name: str) -> int:

@@ -198,7 +198,7 @@ def _ingest(
         raise statuses.NotFound(f"there is no catalog '{command.catalog}'")
     dataset = f"{command.schema}.{command.table}" if command.schema else command.table
     mode = _mode(command.table_definition_options, dataset)
-    return ingesting.take(context, dataset, reader, "flightsql", mode)
+    return ingesting.write_upload(context, dataset, reader, "flightsql", mode)
 
 
 def _mode(options: Any, dataset: str) -> Mode:

@@ -48,7 +48,7 @@ async def _begin(request: Request, services: Services, return_to: str, link: boo
     if link and visitor is None:
         return browser.to_sign_in(request)
     now = services.now()
-    begun = await oidc.begin(_callback(services), now)
+    begun = await oidc.begin_sign_in(_callback(services), now)
     async with services.database.change() as session:
         await session.execute(delete(SignIn).where(SignIn.expires_at <= now))
         session.add(

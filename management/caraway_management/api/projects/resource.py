@@ -41,7 +41,9 @@ async def surroundings(
     limits = await accounts.read_plan(session, row.plan)
     services = caller.services
     org = Organization(row.id, row.name, row.plan, row.deleted_at)
-    return ProjectContext(org, Allowance.of(row.plan, limits), services.platform, services.now())
+    return ProjectContext(
+        org, Allowance.from_plan(row.plan, limits), services.platform, services.now()
+    )
 
 
 async def checked(settings: dict[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Topic:
         except KafkaException as exc:
             raise self._error(exc.args[0]) from exc
 
-    def begin(self, offsets: Mapping[int, int]) -> None:
+    def begin_reading(self, offsets: Mapping[int, int]) -> None:
         """Start to read at these offsets, and other partitions at their beginning.
 
         Raises:
@@ -80,7 +80,7 @@ class Topic:
     def look_for_partitions(self) -> None:
         """Start to read new partitions from their beginning.
 
-        Raises: as `begin`.
+        Raises: as `begin_reading`.
         """
         self._assign(self._partitions() - self._assigned, {})
 

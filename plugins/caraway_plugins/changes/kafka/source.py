@@ -66,7 +66,7 @@ class KafkaChanges:
         if self._target.is_learned and (known := self._learned()) is not None:
             self._target = replace(self._target, schema=known)
         try:
-            await asyncio.to_thread(topic.begin, offsets)
+            await asyncio.to_thread(topic.begin_reading, offsets)
             self._topic = topic
             is_emptied = position is not None
             if position is not None:

@@ -57,7 +57,7 @@ class Collector:
             raise self._changed(f"has the new column '{new}'")
         self._picks = tuple(at[column.name] for column in self._table.columns)
 
-    def begin(self, commit_lsn: int, taken: int = 0) -> None:
+    def begin_transaction(self, commit_lsn: int, taken: int = 0) -> None:
         """Begin a transaction; skip its first `taken` changes, which were applied before."""
         self._commit_lsn, self._number, self._taken = commit_lsn, 0, taken
 
@@ -99,7 +99,7 @@ class Collector:
         self.received += 1
         self._add(Op.TRUNCATE, self._nothing)
 
-    def take(self, fetch: Fetch) -> Changes:
+    def take_changes(self, fetch: Fetch) -> Changes:
         """Return the collected changes and start again. Blocks if values must be fetched.
 
         Raises:

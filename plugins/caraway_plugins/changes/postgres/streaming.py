@@ -37,7 +37,7 @@ class StreamLimits:
 class Stream:
     """One session on a replication slot.
 
-    All methods except `Collector.take` run in the event loop and do not block.
+    All methods except `Collector.take_changes` run in the event loop and do not block.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Stream:
             case pgoutput.Begin(final_lsn=lsn, committed_us=us):
                 self._committed_at = _EPOCH + timedelta(microseconds=us)
                 is_open = lsn == self._at.open_lsn
-                collector.begin(lsn, self._at.taken if is_open else 0)
+                collector.begin_transaction(lsn, self._at.taken if is_open else 0)
                 self._in_transaction, self._commit_lsn = True, lsn
             case pgoutput.Commit(end_lsn=lsn):
                 self._in_transaction, self._ended = False, lsn
@@ -192,7 +192,7 @@ class Stream:
                 taken=self._collector.number,
             )
         at = self._at
-        changes = await asyncio.to_thread(self._collector.take, fetch)
+        changes = await asyncio.to_thread(self._collector.take_changes, fetch)
         return SourceBatch(changes, at.text(), is_whole, self._committed_at)
 
     def _is_idle_since(self, idle_at: float) -> bool:

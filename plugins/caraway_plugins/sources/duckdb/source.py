@@ -48,11 +48,11 @@ class DuckdbSource:
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
         _check_installed(request)
-        file = DatabaseFile.of(request, _PARAM)
+        file = DatabaseFile.from_request(request, _PARAM)
         return _look(request, file, database_files.relation(request))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return DatabaseFile.of(request, _PARAM).status(_LOG)
+        return DatabaseFile.from_request(request, _PARAM).status(_LOG)
 
 
 def _check_installed(request: SourceRequest) -> None:
@@ -72,7 +72,7 @@ def opened(request: SourceRequest) -> Iterator["duckdb.DuckDBPyConnection"]:
         DatasetError: it cannot be opened.
     """
     _check_installed(request)
-    file = DatabaseFile.of(request, _PARAM)
+    file = DatabaseFile.from_request(request, _PARAM)
     file.status(_LOG)
     import duckdb
 

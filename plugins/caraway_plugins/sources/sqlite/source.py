@@ -35,7 +35,7 @@ class SqliteSource:
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
-        file = DatabaseFile.of(request, "sqlite_file")
+        file = DatabaseFile.from_request(request, "sqlite_file")
         schema, name = database_files.relation(request)
         with opened(request, name) as cursor:
             found = _found(cursor, name) if schema == "main" else None
@@ -46,7 +46,7 @@ class SqliteSource:
         return _table(file, name, columns, found)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return DatabaseFile.of(request, "sqlite_file").status(_LOG)
+        return DatabaseFile.from_request(request, "sqlite_file").status(_LOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def opened(request: SourceRequest, name: str) -> Iterator[Any]:
             "'adbc-driver-sqlite', which is not installed; install it with: "
             "pip install 'caraway[sqlite]'",
         )
-    file = DatabaseFile.of(request, "sqlite_file")
+    file = DatabaseFile.from_request(request, "sqlite_file")
     file.status(_LOG)
     from adbc_driver_manager import dbapi
 

@@ -83,7 +83,7 @@ class RedisLane:
         self._queue.append(call)
         return call.outcome
 
-    async def run(self, operation: str, *arguments: Argument) -> Any:
+    async def run_call(self, operation: str, *arguments: Argument) -> Any:
         """Run a call and return its result. A call that is cancelled in the queue is never sent."""
         return await self.outcome(self.submit(operation, *arguments))
 

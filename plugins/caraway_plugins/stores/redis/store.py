@@ -71,7 +71,7 @@ class RedisStateStore:
             CarawayError: the server cannot be reached, has state in another format, or may lose
                 acknowledged writes and the URL does not have `durability=any`.
         """
-        found = int(await self._writes.run("format", FORMAT_VERSION))
+        found = int(await self._writes.run_call("format", FORMAT_VERSION))
         if found != FORMAT_VERSION:
             raise CarawayError(
                 f"state store {self._address.name}: format {found} is not the format "
@@ -86,19 +86,19 @@ class RedisStateStore:
     async def get(self, key: str) -> StateEntry | None:
         """Return the live entry of the key, or None."""
         await self._begun.wait()
-        answer = await self._reads.run("get", key)
+        answer = await self._reads.run_call("get", key)
         return StateEntry(key, answer[0], answer[1]) if answer else None
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
         """Return the revision of each key's live entry, or 0."""
         await self._begun.wait()
-        found: Sequence[int] = await self._reads.run("revisions", *keys)
+        found: Sequence[int] = await self._reads.run_call("revisions", *keys)
         return found
 
     async def scan(self, prefix: str) -> Sequence[StateEntry]:
         """Return the live entries with the prefix, in key order."""
         await self._begun.wait()
-        return [_entry(row) for row in await self._reads.run("scan", prefix, _end_of(prefix))]
+        return [_entry(row) for row in await self._reads.run_call("scan", prefix, _end_of(prefix))]
 
     async def compare_and_set(
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
@@ -110,7 +110,7 @@ class RedisStateStore:
         """
         if value == b"":
             raise ValueError(f"key '{key}': an empty value stands for a deletion; write None")
-        revision: int = await self._writes.run(
+        revision: int = await self._writes.run_call(
             "compare_and_set",
             key,
             value or b"",
@@ -124,14 +124,16 @@ class RedisStateStore:
 
     async def append(self, log: str, record: bytes) -> int:
         """Add a record to the end of the log and return its offset."""
-        offset: int = await self._writes.run("append", log, record)
+        offset: int = await self._writes.run_call("append", log, record)
         return offset
 
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         """Return up to `limit` records, starting at the offset."""
         if limit <= 0:
             return []
-        records: Sequence[bytes] = await self._reads.run("read_log", log, start, start + limit - 1)
+        records: Sequence[bytes] = await self._reads.run_call(
+            "read_log", log, start, start + limit - 1
+        )
         return records
 
     def watch(self, prefix: str) -> StateWatcher:
@@ -150,7 +152,7 @@ class RedisStateStore:
             prefix,
             lambda: self._writes.outcome(start),
             self._changes,
-            lambda: self._reads.run("revision"),
+            lambda: self._reads.run_call("revision"),
             self._poll_s,
         )
         self._watchers.add(watcher)
@@ -169,7 +171,7 @@ class RedisStateStore:
     async def _changes(self, prefix: str, after: int) -> ChangePage:
         while True:
             try:
-                answer = await self._reads.run("changes", prefix, after, _PAGE_ENTRIES)
+                answer = await self._reads.run_call("changes", prefix, after, _PAGE_ENTRIES)
             except StateAwayError as exc:
                 # The lane has already waited between its attempts; a watcher outlasts an outage.
                 logger.warning("the state store is away; the watch will resume",

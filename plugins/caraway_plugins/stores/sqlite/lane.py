@@ -36,7 +36,7 @@ class SqliteLane:
             raise ShuttingDownError(f"state store {self._path} is closed")
         return self._thread.submit(self._work, work)
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_work(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work and return its result. Work that is cancelled in the queue never starts."""
         return await asyncio.wrap_future(self.submit(work))
 

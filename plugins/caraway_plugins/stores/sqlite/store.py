@@ -46,17 +46,17 @@ class SqliteStateStore:
     async def get(self, key: str) -> StateEntry | None:
         """Return the live entry of the key, or None."""
         await self._begun.wait()
-        return await self._reads.run(lambda file: entries.get(file, key, self._clock()))
+        return await self._reads.run_work(lambda file: entries.get(file, key, self._clock()))
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
         """Return the revision of each key's live entry, or 0."""
         await self._begun.wait()
-        return await self._reads.run(lambda file: entries.revisions(file, keys, self._clock()))
+        return await self._reads.run_work(lambda file: entries.revisions(file, keys, self._clock()))
 
     async def scan(self, prefix: str) -> Sequence[StateEntry]:
         """Return the live entries with the prefix, in key order."""
         await self._begun.wait()
-        return await self._reads.run(lambda file: entries.scan(file, prefix, self._clock()))
+        return await self._reads.run_work(lambda file: entries.scan(file, prefix, self._clock()))
 
     async def compare_and_set(
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
@@ -69,7 +69,7 @@ class SqliteStateStore:
         if value == b"":
             raise ValueError(f"key '{key}': an empty value stands for a deletion; write None")
         write = ConditionalWrite(key, value, expected, ttl_s)
-        revision = await self._writes.run(
+        revision = await self._writes.run_work(
             lambda file: entries.compare_and_set(file, write, self._clock())
         )
         if revision is not None:
@@ -78,11 +78,11 @@ class SqliteStateStore:
 
     async def append(self, log: str, record: bytes) -> int:
         """Add a record to the end of the log and return its offset."""
-        return await self._writes.run(lambda file: _append(file, log, record))
+        return await self._writes.run_work(lambda file: _append(file, log, record))
 
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         """Return up to `limit` records, starting at the offset."""
-        return await self._reads.run(lambda file: _read_log(file, log, start, limit))
+        return await self._reads.run_work(lambda file: _read_log(file, log, start, limit))
 
     def watch(self, prefix: str) -> StateWatcher:
         """Yield writes after this call, also those of other processes, and expired entries.
@@ -97,7 +97,7 @@ class SqliteStateStore:
             prefix,
             lambda: asyncio.wrap_future(start),
             self._changes,
-            lambda: self._reads.run(entries.revision),
+            lambda: self._reads.run_work(entries.revision),
             self._poll_s,
         )
         self._watchers.add(watcher)
@@ -116,9 +116,9 @@ class SqliteStateStore:
         def read(file: sqlite3.Connection) -> ChangePage:
             return entries.changes(file, prefix, after, self._clock())
 
-        if await self._reads.run(lambda file: entries.is_sweep_due(file, self._clock())):
-            await self._writes.run(lambda file: entries.sweep(file, self._clock()))
-        return await self._reads.run(read)
+        if await self._reads.run_work(lambda file: entries.is_sweep_due(file, self._clock())):
+            await self._writes.run_work(lambda file: entries.sweep(file, self._clock()))
+        return await self._reads.run_work(read)
 
     def _wake(self) -> None:
         for watcher in self._watchers:

@@ -175,7 +175,7 @@ class RayFleet:
         stream = await self.execute(executor_id, new_query_id(), statement, self._origin)
         await stream.aclose()
 
-    async def run(
+    async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         peer = self._peer(executor_id)
@@ -228,7 +228,7 @@ class RayFleet:
         if peer is not None:
             send(peer.actor.withdraw, offer_id, reason)
 
-    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+    async def read_offer(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
         peer = self._peer(executor_id)
         call = self._call(QueryId(offer_id))
         packed = await self._answers.work(peer, call, peer.actor.take.remote(call, offer_id))

@@ -158,7 +158,7 @@ class IndexedRunner:
         version_key: str,
     ) -> tuple[pa.Table, bool]:
         """Ask each share for the rows that it probably has, and again where it may have more."""
-        limit = self._limits.of(version_key, order, shares)
+        limit = self._limits.limit_of(version_key, order, shares)
         answers = await self._asked(query_id, statement, replace(order, limit=limit), shares)
         found = _found_shares(order, answers)
         if limit < order.limit:

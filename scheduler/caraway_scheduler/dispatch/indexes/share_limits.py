@@ -40,7 +40,7 @@ class ShareLimits:
         self._missed: OrderedDict[_Key, float] = OrderedDict()
         """The part of the last searches of a kind that had to ask again."""
 
-    def of(self, version_key: str, order: IndexOrder, shares: Shares) -> int:
+    def limit_of(self, version_key: str, order: IndexOrder, shares: Shares) -> int:
         """Return how many rows each share is asked for at first."""
         if len(shares) < 2:
             return order.limit

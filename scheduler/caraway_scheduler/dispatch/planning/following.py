@@ -21,7 +21,7 @@ class KnownLogs:
         others = {key: each for key, each in self._logs.items() if key != spec.key}
         self._logs = {**others, spec.key: log} if log else others
 
-    def of(self, spec: StoredTable) -> Log:
+    def log_of(self, spec: StoredTable) -> Log:
         """Return the log of a version."""
         return self._logs.get(spec.key, ())
 

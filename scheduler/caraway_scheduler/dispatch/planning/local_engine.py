@@ -39,7 +39,7 @@ class LocalEngine(Planning, Protocol):
         """
         ...
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
+    async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Run a task over tables in this process.
 
         Raises:

@@ -72,7 +72,7 @@ class Quarantine:
             StatementRefusedError: the statement has crashed executors.
         """
         key = suspects.key(statement.sql, statement.parameters)
-        over = await self._turns.take(key)
+        over = await self._turns.await_turn(key)
         running = self._running[query_id] = _Running(key, self._returns)
 
         def leave() -> None:

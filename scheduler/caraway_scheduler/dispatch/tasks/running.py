@@ -219,7 +219,7 @@ class StageRunner:
         async def call(executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> TaskOutcome:
             nonlocal received_bytes, began_s
             received_bytes, began_s = _size(inputs, executor_id), time.perf_counter()
-            return await self._fleet.run(executor_id, task, inputs)
+            return await self._fleet.run_task(executor_id, task, inputs)
 
         outcome = await self._persistently(stage, number, call)
         ran = FinishedTask(

@@ -22,7 +22,7 @@ class Pins:
         self._numbers = itertools.count()
         self._held: dict[int, tuple[tuple[CatalogVersion, ...], ActiveStatement]] = {}
 
-    def take(self, statement: Statement, *catalogs: CatalogSnapshot) -> Callable[[], None]:
+    def pin_catalogs(self, statement: Statement, *catalogs: CatalogSnapshot) -> Callable[[], None]:
         """Pin these catalogs for a statement, and return a function that unpins them."""
         number = next(self._numbers)
         tables = tuple(each.tables for each in catalogs)

@@ -78,7 +78,7 @@ def test_a_sign_in_that_is_approved_in_a_browser_gives_a_token(
     assert "Open http://x/auth/token?code=BCDF-GHJK" in shown.stderr
     assert "secret" not in shown.output
     assert [json.loads(each.body) for each in runtime.asked[1:3]] == [{"code": "device-code"}] * 2
-    assert saved.load(saved.path()).of(runtime.endpoint).token == "secret"
+    assert saved.load(saved.path()).credential_of(runtime.endpoint).token == "secret"
 
     assert caraway("logout").exit_code == 0
     assert runtime.asked[-1].headers["authorization"] == "Bearer secret"
@@ -113,7 +113,7 @@ def test_a_real_service_signs_a_command_line_in_and_out(
     login.join(60)
 
     assert statuses == [0]
-    value = saved.load(saved.path()).of(url).token
+    value = saved.load(saved.path()).credential_of(url).token
     with Management(value, url=url) as mine:
         assert mine.get_whoami()["name"] == "ada"
     assert caraway("logout").exit_code == 0

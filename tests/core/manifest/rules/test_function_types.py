@@ -42,7 +42,7 @@ TYPES = [
 @pytest.mark.parametrize(("text", "value", "arrow", "schema"), TYPES)
 def test_types(text: str, value: str, arrow: str, schema: dict[str, Any]) -> None:
     made = function_types.cast(text)
-    rows = SessionContext().sql(f"SELECT {made.of(value)} AS v").to_arrow_table()
+    rows = SessionContext().sql(f"SELECT {made.cast_of(value)} AS v").to_arrow_table()
     found = str(rows.schema.field("v").type)
     # The engine may keep texts as views.
     assert found.replace("string_view", "string").replace("binary_view", "binary") == arrow

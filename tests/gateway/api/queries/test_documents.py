@@ -117,7 +117,7 @@ def test_rows_in_a_document_are_json_whatever_they_hold(
 ) -> None:
     chunk = documents.chunk(making.job("A-1"), MANIFEST, 0)
     encoder = ChunkJson(chunk, within)
-    parts = [encoder.begin(SCHEMA)]
+    parts = [encoder.encode_start(SCHEMA)]
     parts += [encoder.encode(pa.RecordBatch.from_pylist(rows, SCHEMA)) for rows in batches]
     parts.append(encoder.end(0))
     document = json.loads(b"".join(parts))

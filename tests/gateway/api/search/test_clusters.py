@@ -157,7 +157,7 @@ async def _check_meaning(runtime: Running, text: str) -> None:
     rows = (await runtime.sql(sql)).json()
     (query,) = (await runtime.sql(f"SELECT embed('{text}', '{MODEL}') AS e")).json()
     vectors = np.array([row["e"] for row in rows], np.float32)
-    scores = exact.scores(vectors, QueryVector.of(np.array(query["e"], np.float32)))
+    scores = exact.scores(vectors, QueryVector.from_values(np.array(query["e"], np.float32)))
     expected = sorted((-score, row["id"]) for row, score in zip(rows, scores, strict=True))[:10]
     sql = f"SELECT id, score FROM vector_search(base, '{text}', limit => 10) ORDER BY 2 DESC, id"
     found = (await runtime.sql(sql)).json()

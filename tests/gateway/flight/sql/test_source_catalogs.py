@@ -23,7 +23,7 @@ TABLES: dict[str, TableSpec | str] = {
 def list_tables(server: Serving, *names: str) -> None:
     declared = DeclaredCatalog("pg", "postgres", "postgres", "", Path())
     state = SourceCatalogState(declared)
-    state.take([ListedTable(*each.split(".")) for each in names], None)
+    state.take_list([ListedTable(*each.split(".")) for each in names], None)
     server.services.catalog.source_catalogs.states["pg"] = state
 
 

@@ -34,7 +34,7 @@ async def test_statement_is_listed_and_ends_with_its_reader() -> None:
 
         def read_some(connected: Any) -> list[tuple[str, str]]:
             reader = begin(connected)
-            active = server.services.queries.active.of(PUBLIC)
+            active = server.services.queries.active.queries_of(PUBLIC)
             reader.cancel()
             return [(each.protocol, each.sql) for each in active]
 

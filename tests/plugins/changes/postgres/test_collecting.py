@@ -106,14 +106,14 @@ def test_the_changes_make_the_table_again(
     made: dict[str, Values] = {}
     offsets: list[bytes] = []
     for number, step in enumerate(steps):
-        collector.begin(number)
+        collector.begin_transaction(number)
         if step[0] == "take":
-            changes = collector.take(database.fetch)
+            changes = collector.take_changes(database.fetch)
             _applied(made, changes.rows)
             offsets += changes.rows[OFFSET].to_pylist()
         else:
             database.run(step, collector)
-    changes = collector.take(database.fetch)
+    changes = collector.take_changes(database.fetch)
     _applied(made, changes.rows)
     offsets += changes.rows[OFFSET].to_pylist()
 
@@ -126,39 +126,39 @@ def test_the_changes_make_the_table_again(
 def test_a_transaction_can_be_taken_in_parts(keys: list[str], data: st.DataObject) -> None:
     """After a restart the log sends it from its beginning."""
     whole = Collector(_table(), SOURCE)
-    whole.begin(7)
+    whole.begin_transaction(7)
     for number, key in enumerate(keys):
         whole.insert((key, None, str(number)))
-    expected = whole.take(lambda _: {}).rows
+    expected = whole.take_changes(lambda _: {}).rows
 
     taken = data.draw(st.integers(0, len(keys)))
     rest = Collector(_table(), SOURCE)
-    rest.begin(7, taken)
+    rest.begin_transaction(7, taken)
     for number, key in enumerate(keys):
         rest.insert((key, None, str(number)))
     assert rest.number == len(keys)
-    assert rest.take(lambda _: {}).rows.equals(expected.slice(taken))
+    assert rest.take_changes(lambda _: {}).rows.equals(expected.slice(taken))
     # The next transaction is not one that was taken.
-    rest.begin(8)
+    rest.begin_transaction(8)
     rest.delete(("a", None, None))
     assert len(rest) == 1
 
 
 def test_a_change_whose_row_is_gone_waits_for_its_deletion() -> None:
     collector = Collector(_table(), SOURCE)
-    collector.begin(1)
+    collector.begin_transaction(1)
     collector.insert(("a", "large", "1"))
     collector.update(None, ("b", UNCHANGED, "2"))
-    changes = collector.take(lambda keys: {} if keys == [("b",)] else {keys[0]: ()})
+    changes = collector.take_changes(lambda keys: {} if keys == [("b",)] else {keys[0]: ()})
     assert changes.rows["k"].to_pylist() == ["a"]
     assert changes.received == 2
 
 
 def test_a_large_key_that_did_not_change_is_in_the_old_row() -> None:
     collector = Collector(_table(), SOURCE)
-    collector.begin(1)
+    collector.begin_transaction(1)
     collector.update(("a" * 9000, None, None), (UNCHANGED, "large", "1"))
-    rows = collector.take(lambda _: {}).rows
+    rows = collector.take_changes(lambda _: {}).rows
     assert rows.num_rows == 1 and rows["k"].to_pylist() == ["a" * 9000]
 
 
@@ -190,8 +190,8 @@ def test_other_columns_end_the_stream(relation: Relation, says: str) -> None:
 def test_columns_that_the_dataset_leaves_out_may_change() -> None:
     collector = Collector(_table(takes_all=False), SOURCE)
     collector.follow(_relation("more", "n", "k", "big"))
-    collector.begin(1)
+    collector.begin_transaction(1)
     collector.insert(("x", "1", "a", "large"))
-    assert collector.take(lambda _: {}).rows.select(NAMES).to_pylist() == [
+    assert collector.take_changes(lambda _: {}).rows.select(NAMES).to_pylist() == [
         {"k": "a", "big": "large", "n": "1"}
     ]

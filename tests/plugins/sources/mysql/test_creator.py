@@ -48,7 +48,7 @@ def test_a_table_that_is_filled_is_not_listed(server: Mariadb) -> None:
         assert listed(server) == []
         assert [each.startswith("caraway_new_") for each in kept(server)] == [True]
 
-    assert creation(server).run(rows()) == 1
+    assert creation(server).insert_rows(rows()) == 1
     assert listed(server) == kept(server) == ["new"]
 
 
@@ -58,7 +58,7 @@ def test_one_that_others_create_meanwhile_stays(server: Mariadb) -> None:
         server.execute("CREATE TABLE new (b INT)")
 
     with pytest.raises(QueryError, match="a table or view with this name is there; nothing was"):
-        creation(server).run(rows())
+        creation(server).insert_rows(rows())
     assert kept(server) == ["new"] and server.rows("SELECT * FROM new") == []
 
 
@@ -69,7 +69,7 @@ def test_what_a_dead_server_keeps_is_said(server: Mariadb) -> None:
         yield ROWS
 
     with pytest.raises(QueryError, match=r"table 'caraway_new_[0-9a-f]{16}' is left") as caught:
-        creation(server).run(rows())
+        creation(server).insert_rows(rows())
     server.start()
     (left,) = kept(server)
     assert f"'{left}'" in caught.value.message and listed(server) == []

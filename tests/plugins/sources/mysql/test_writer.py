@@ -73,7 +73,7 @@ def test_a_change_that_waits_is_stopped_at_the_server(server: Mariadb) -> None:
 
     def run() -> None:
         with pytest.raises(QueryError) as caught:
-            change.run()
+            change.write_rows()
         failed.append(caught.value)
 
     waits = "SELECT 1 FROM information_schema.processlist WHERE info LIKE 'DELETE FROM%'"

@@ -69,7 +69,7 @@ def test_a_change_that_runs_is_stopped_at_the_server(postgres: Server) -> None:
 
     def run() -> None:
         with pytest.raises(QueryError) as caught:
-            change.run()
+            change.write_rows()
         failed.append(caught.value)
 
     runs = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DELETE FROM%' AND state = 'active'"

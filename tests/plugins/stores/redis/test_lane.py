@@ -47,7 +47,7 @@ def resumed(server: valkey.Server) -> None:
 
 async def in_flight(line: RedisLane, record: bytes) -> "asyncio.Task[int]":
     """Begin a call, and wait until it was taken from the queue."""
-    call = asyncio.ensure_future(line.run("append", "log", record))
+    call = asyncio.ensure_future(line.run_call("append", "log", record))
     await asyncio.sleep(0)
     while line._queue:
         await asyncio.sleep(0)
@@ -59,7 +59,7 @@ async def test_calls_keep_their_order_over_many_batches(server: valkey.Server) -
         calls = [line.submit("append", "log", b"%d" % number) for number in range(500)]
         offsets = [await line.outcome(call) for call in calls]
         assert offsets == list(range(500))
-        assert await line.run(*READ) == [b"%d" % number for number in range(500)]
+        assert await line.run_call(*READ) == [b"%d" % number for number in range(500)]
 
 
 async def test_a_submitted_call_is_sent_when_any_later_one_is_awaited(
@@ -69,37 +69,37 @@ async def test_a_submitted_call_is_sent_when_any_later_one_is_awaited(
         first = line.submit("append", "log", b"first")
         await asyncio.sleep(0)
         assert not first.running()
-        assert await line.run("append", "log", b"second") == 1
+        assert await line.run_call("append", "log", b"second") == 1
         assert first.result(0) == 0
 
 
 async def test_a_call_cancelled_in_the_queue_is_never_sent(server: valkey.Server) -> None:
     async with opened(server) as line:
-        await line.run("append", "log", b"0")
+        await line.run_call("append", "log", b"0")
         paused(server)
         first = await in_flight(line, b"1")
-        second = asyncio.ensure_future(line.run("append", "log", b"2"))
-        third = asyncio.ensure_future(line.run("append", "log", b"3"))
+        second = asyncio.ensure_future(line.run_call("append", "log", b"2"))
+        third = asyncio.ensure_future(line.run_call("append", "log", b"3"))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.wait((second,))
         resumed(server)
         assert [await first, await third] == [1, 2]
-        assert await line.run(*READ) == [b"0", b"1", b"3"]
+        assert await line.run_call(*READ) == [b"0", b"1", b"3"]
 
 
 async def test_a_call_cancelled_in_flight_spoils_no_other_call(server: valkey.Server) -> None:
     async with opened(server) as line:
-        await line.run("append", "log", b"0")
+        await line.run_call("append", "log", b"0")
         paused(server)
         first = await in_flight(line, b"1")
-        other = asyncio.ensure_future(line.run("append", "log", b"2"))
+        other = asyncio.ensure_future(line.run_call("append", "log", b"2"))
         first.cancel()
         await asyncio.wait((first,))
         assert first.cancelled()
         resumed(server)
         assert await other == 2
-        assert await line.run(*READ) == [b"0", b"1", b"2"]
+        assert await line.run_call(*READ) == [b"0", b"1", b"2"]
 
 
 async def test_a_failed_call_fails_alone(server: valkey.Server) -> None:
@@ -122,7 +122,7 @@ async def test_too_many_waiting_calls_are_refused_with_the_reason(
         with pytest.raises(CarawayError, match=r"unix://.*3 calls are already waiting.*too slow"):
             line.submit("append", "log", b"x")
         assert [await line.outcome(call) for call in calls] == [0, 1, 2]
-        assert await line.run("append", "log", b"x") == 3
+        assert await line.run_call("append", "log", b"x") == 3
 
 
 async def test_closing_finishes_what_waits_and_refuses_the_rest(server: valkey.Server) -> None:
@@ -140,11 +140,11 @@ async def test_closing_that_is_cancelled_leaves_no_caller_waiting(
     server: valkey.Server, is_running: bool
 ) -> None:
     async with opened(server) as line:
-        await line.run("append", "log", b"0")
+        await line.run_call("append", "log", b"0")
         paused(server)
         first = await in_flight(line, b"1") if is_running else None
         # More than one batch, so that some are still in the queue.
-        others = [asyncio.ensure_future(line.run("append", "log", b"x")) for _ in range(200)]
+        others = [asyncio.ensure_future(line.run_call("append", "log", b"x")) for _ in range(200)]
         await asyncio.sleep(0)
         closing = asyncio.ensure_future(line.aclose())
         await asyncio.sleep(0)

@@ -51,10 +51,10 @@ async def test_work_is_done_one_by_one_in_order(tmp_path: Path) -> None:
 async def test_work_that_is_cancelled_in_the_queue_is_never_done(tmp_path: Path) -> None:
     line = lane(tmp_path)
     door, done = Door(), []
-    first = asyncio.ensure_future(line.run(door))
+    first = asyncio.ensure_future(line.run_work(door))
     await asyncio.to_thread(door.is_in.wait, WAIT_S)
-    second = asyncio.ensure_future(line.run(lambda _file: done.append(2)))
-    third = asyncio.ensure_future(line.run(lambda _file: done.append(3)))
+    second = asyncio.ensure_future(line.run_work(lambda _file: done.append(2)))
+    third = asyncio.ensure_future(line.run_work(lambda _file: done.append(3)))
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.wait((second,))
@@ -68,16 +68,16 @@ async def test_work_that_is_cancelled_in_the_queue_is_never_done(tmp_path: Path)
 async def test_an_error_of_the_work_has_advice_and_no_folder(tmp_path: Path) -> None:
     line = lane(tmp_path)
     with pytest.raises(CarawayError, match=r"state store state\.db: ") as caught:
-        await line.run(lambda file: file.execute("SELECT nothing"))
+        await line.run_work(lambda file: file.execute("SELECT nothing"))
     assert str(tmp_path) not in caught.value.message
-    assert await line.run(lambda file: file.execute("SELECT 1").fetchone()) == (1,)
+    assert await line.run_work(lambda file: file.execute("SELECT 1").fetchone()) == (1,)
     await line.aclose()
 
 
 async def test_closing_waits_for_what_was_asked_before(tmp_path: Path) -> None:
     line = lane(tmp_path)
     door = Door()
-    first = asyncio.ensure_future(line.run(door))
+    first = asyncio.ensure_future(line.run_work(door))
     await asyncio.to_thread(door.is_in.wait, WAIT_S)
     closing = asyncio.ensure_future(line.aclose())
     await asyncio.sleep(0)
@@ -93,7 +93,7 @@ async def test_closing_waits_for_what_was_asked_before(tmp_path: Path) -> None:
 async def test_closing_that_is_cancelled_closes_the_connection(tmp_path: Path) -> None:
     line = lane(tmp_path)
     door = Door()
-    first = asyncio.ensure_future(line.run(door))
+    first = asyncio.ensure_future(line.run_work(door))
     await asyncio.to_thread(door.is_in.wait, WAIT_S)
     closing = asyncio.ensure_future(line.aclose())
     await asyncio.sleep(0)
@@ -113,7 +113,9 @@ async def test_a_store_whose_closing_is_cancelled_closes_both_connections(tmp_pa
     await store.append("log", b"1")
     doors = [Door(), Door()]
     lanes = (store._reads, store._writes)
-    work = [asyncio.ensure_future(line.run(door)) for line, door in zip(lanes, doors, strict=True)]
+    work = [
+        asyncio.ensure_future(line.run_work(door)) for line, door in zip(lanes, doors, strict=True)
+    ]
     for door in doors:
         await asyncio.to_thread(door.is_in.wait, WAIT_S)
     closing = asyncio.ensure_future(store.aclose())

@@ -179,7 +179,7 @@ async def test_answer_that_is_left_unread_is_closed_on_the_executor(cluster: Ray
 async def test_parts_of_one_executor_are_read_by_the_other(cluster: RayCluster) -> None:
     async with fleet(cluster, 200_000) as of:
         made = [
-            await of.run(each, task(sql, {"t": NUMBERS}), ())
+            await of.run_task(each, task(sql, {"t": NUMBERS}), ())
             for each, sql in (
                 (ONE, "SELECT v FROM t WHERE v % 2 = 0"),
                 (TWO, "SELECT v FROM t WHERE v % 2 = 1"),
@@ -197,7 +197,9 @@ async def test_parts_of_one_executor_are_read_by_the_other(cluster: RayCluster) 
 
 async def test_task_leaves_a_part_for_each_hash_partition(cluster: RayCluster) -> None:
     async with fleet(cluster, 10_000) as of:
-        made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}, split=Split((0,), 4)), ())
+        made = await of.run_task(
+            TWO, task("SELECT v FROM t", {"t": NUMBERS}, split=Split((0,), 4)), ()
+        )
         assert len(made.parts) == 4
         assert sum(part.rows for part in made.parts) == 10_000
         assert all(part.rows for part in made.parts)
@@ -206,7 +208,7 @@ async def test_task_leaves_a_part_for_each_hash_partition(cluster: RayCluster) -
 async def test_dropped_parts_free_their_memory(cluster: RayCluster) -> None:
     async with fleet(cluster, 6_000_000) as of:
         for _ in range(4):
-            made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
+            made = await of.run_task(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
             assert made.parts[0].size_bytes > 45_000_000
             del made
             gc.collect()
@@ -233,7 +235,7 @@ async def test_control_calls_are_answered_while_queries_run(cluster: RayCluster)
 async def test_killed_executor_fails_its_calls_and_comes_back(cluster: RayCluster) -> None:
     async with fleet(cluster) as of:
         before = (await heard(of, TWO))[TWO]
-        made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
+        made = await of.run_task(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
         assert made.parts[0].rows == 4
         query = asyncio.ensure_future(of.execute(TWO, new_query_id(), statement(ENDLESS), "here"))
         while not await active(of, TWO):
@@ -265,7 +267,7 @@ async def test_stopped_executor_blocks_nothing_once_it_is_lost(cluster: RayClust
 
 async def test_parts_are_lost_with_their_node_which_joins_again(cluster: RayCluster) -> None:
     async with fleet(cluster, 500_000) as of:
-        made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
+        made = await of.run_task(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
         before = (await heard(of, TWO))[TWO]
         os.kill(cluster.raylet_pid("e2"), signal.SIGKILL)
         part = Input(INPUT_PREFIX + "x", C0, made.parts)

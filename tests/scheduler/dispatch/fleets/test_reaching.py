@@ -157,7 +157,7 @@ async def test_a_task_without_exchanges_runs_and_one_with_an_exchange_is_refused
         await made.install(ONE, numbers())
         assert sorted(await values(await made.stream(ONE, work, ()))) == [2, 3]
         with pytest.raises(NotDistributableError, match="'e1' is reached without the head"):
-            await made.run(ONE, work, ())
+            await made.run_task(ONE, work, ())
 
 
 async def test_catalogs_are_installed_one_after_another_even_if_a_channel_breaks(

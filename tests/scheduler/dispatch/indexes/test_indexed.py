@@ -62,7 +62,7 @@ def nearest(where: str | None, limit: int) -> Statement:
         "SELECT g, k, caraway_vector_score(vec, $vector, 'cosine') AS score FROM t "
         f"{condition} ORDER BY score DESC NULLS LAST, k NULLS LAST LIMIT {limit}"
     )
-    vector = ArrowValue.of(pa.array([QUERY.tobytes()], pa.binary()))
+    vector = ArrowValue.from_array(pa.array([QUERY.tobytes()], pa.binary()))
     by = VectorOrder("vec", QUERY.tobytes())
     order = IndexOrder(T, by, ("g", "k"), ("k",), where, limit)
     return Statement(sql, {"vector": vector}, index=order)

@@ -65,7 +65,7 @@ def nearest(query: Any, where: str | None, limit: int) -> Statement:
     return Statement(
         "SELECT k, caraway_vector_score(vec, $vector, 'cosine') AS score FROM t "
         f"{condition} ORDER BY score DESC NULLS LAST, k LIMIT {limit}",
-        {"vector": ArrowValue.of(pa.array([packed], pa.binary()))},
+        {"vector": ArrowValue.from_array(pa.array([packed], pa.binary()))},
         index=IndexOrder(T, VectorOrder("vec", packed), ("k",), ("k",), where, limit),
     )
 

@@ -34,19 +34,19 @@ def test_a_share_rarely_has_more() -> None:
 
 
 def test_one_share_has_all_rows() -> None:
-    assert ShareLimits().of("v1", VECTORS, {ExecutorId("one"): ("a",)}) == 100
+    assert ShareLimits().limit_of("v1", VECTORS, {ExecutorId("one"): ("a",)}) == 100
 
 
 def test_where_rows_are_not_spread_shares_are_asked_for_all_for_a_while() -> None:
     limits = ShareLimits()
-    assert limits.of("v1", VECTORS, TWO) == 65
+    assert limits.limit_of("v1", VECTORS, TWO) == 65
     limits.note("v1", VECTORS, was_missed=True)
-    assert limits.of("v1", VECTORS, TWO) == 65
+    assert limits.limit_of("v1", VECTORS, TWO) == 65
     limits.note("v1", VECTORS, was_missed=True)
-    assert limits.of("v1", VECTORS, TWO) == 100
+    assert limits.limit_of("v1", VECTORS, TWO) == 100
     # Other versions, and other kinds of searches, are another matter.
-    assert limits.of("v2", VECTORS, TWO) == limits.of("v1", WORDS, TWO) == 65
-    asked = [limits.of("v1", VECTORS, TWO) for _ in range(30)]
+    assert limits.limit_of("v2", VECTORS, TWO) == limits.limit_of("v1", WORDS, TWO) == 65
+    asked = [limits.limit_of("v1", VECTORS, TWO) for _ in range(30)]
     assert asked.index(65) in range(5, 20) and set(asked) == {100, 65}
 
 
@@ -54,4 +54,4 @@ def test_a_miss_among_many_searches_changes_nothing() -> None:
     limits = ShareLimits()
     for number in range(100):
         limits.note("v1", VECTORS, was_missed=number % 25 == 0)
-        assert limits.of("v1", VECTORS, TWO) == 65
+        assert limits.limit_of("v1", VECTORS, TWO) == 65

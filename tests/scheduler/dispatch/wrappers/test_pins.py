@@ -54,7 +54,7 @@ def test_versions_of_statements_under_way_are_pinned_and_no_others(steps: list[i
         if step < 0 and held:
             held.pop(step % len(held))[1]()
         elif step >= 0:
-            held.append((step, pins.take(STATEMENT, snapshot(step), snapshot(step + 1))))
+            held.append((step, pins.pin_catalogs(STATEMENT, snapshot(step), snapshot(step + 1))))
         pinned = pins.pinned(CatalogVersion(9))
         expected = {number for version, _ in held for number in (version, version + 1)}
         assert pinned.served == 9 and pinned.versions == expected
@@ -63,7 +63,7 @@ def test_versions_of_statements_under_way_are_pinned_and_no_others(steps: list[i
 
 def test_release_twice_forgets_one_statement_only() -> None:
     pins = Pins()
-    first, _ = pins.take(STATEMENT, snapshot(1)), pins.take(STATEMENT, snapshot(1))
+    first, _ = pins.pin_catalogs(STATEMENT, snapshot(1)), pins.pin_catalogs(STATEMENT, snapshot(1))
     first()
     first()
     assert pins.pinned(CatalogVersion(2)).versions == {1}
@@ -73,7 +73,7 @@ def test_statement_under_way_says_what_it_reads_and_since_when() -> None:
     clock = Clock()
     pins = Pins(clock)
     clock.now = 7.0
-    pins.take(Statement("SELECT 2", {}, logs={"k": ()}), snapshot(1), snapshot(2))
+    pins.pin_catalogs(Statement("SELECT 2", {}, logs={"k": ()}), snapshot(1), snapshot(2))
     (under_way,) = pins.under_way()
     assert (under_way.sql, under_way.since_s, under_way.logs) == ("SELECT 2", 7.0, {"k": ()})
     assert [set(each) for each in under_way.catalogs] == [{"t1"}, {"t2"}]
@@ -83,7 +83,7 @@ def test_statement_under_way_says_what_it_reads_and_since_when() -> None:
 async def test_stream_lets_go_of_its_catalog_however_it_ends(ending: str) -> None:
     pins = Pins()
     inner = Stream(ValueError("broken") if ending == "failed" else None)
-    stream = PinnedStream(inner, pins.take(STATEMENT, snapshot(1)))
+    stream = PinnedStream(inner, pins.pin_catalogs(STATEMENT, snapshot(1)))
     assert await anext(stream) is BATCH
     assert pins.under_way()
     if ending == "read":
@@ -102,7 +102,7 @@ async def test_stream_lets_go_of_its_catalog_however_it_ends(ending: str) -> Non
 
 async def test_close_that_fails_lets_go_too() -> None:
     pins = Pins()
-    stream = PinnedStream(Stream(OSError("gone")), pins.take(STATEMENT, snapshot(1)))
+    stream = PinnedStream(Stream(OSError("gone")), pins.pin_catalogs(STATEMENT, snapshot(1)))
     with pytest.raises(OSError, match="gone"):
         await stream.aclose()
     assert pins.under_way() == []
