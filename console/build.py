@@ -81,19 +81,19 @@ def _find_npm() -> Npm | None:
     if node and npm and _is_new(node):
         return [npm]
     try:
-        found = metadata.distribution(_PACKAGE)
+        distribution = metadata.distribution(_PACKAGE)
     except metadata.PackageNotFoundError:
         return None
-    files = {Path(str(each)).name: each for each in found.files or ()}
+    files = {Path(str(each)).name: each for each in distribution.files or ()}
     if not {"node", "npm-cli.js"} <= files.keys():
         return None
-    return [str(found.locate_file(files[name])) for name in ("node", "npm-cli.js")]
+    return [str(distribution.locate_file(files[name])) for name in ("node", "npm-cli.js")]
 
 
 def _is_new(node: str) -> bool:
     said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.match(r"v(\d+)\.(\d+)", said)
-    return found is not None and (int(found[1]), int(found[2])) >= _OLDEST
+    match = re.match(r"v(\d+)\.(\d+)", said)
+    return match is not None and (int(match[1]), int(match[2])) >= _OLDEST
 
 
 def _install_npm() -> Npm | None:

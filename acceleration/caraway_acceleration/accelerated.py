@@ -197,24 +197,24 @@ class Accelerated:
 
     def _check_models(self) -> None:
         version, mode = self.current.shown, self.plan.settings.refresh_mode
-        wanted = [
+        vectors = [
             GeneratedVectors.from_column(each, self._marks[each.embedder])
             for each in self.plan.search.embedded
             if each.embedder in self._marks
         ]
         if version is not None and self.feed is not None and self._has_source.is_set():
             has = set(self.feed.schema.names)
-            made = [each for each in self.plan.search.embedded if each.vector_column not in has]
-            if made and all(each.embedder in self._marks for each in made):
+            columns = [each for each in self.plan.search.embedded if each.vector_column not in has]
+            if columns and all(each.embedder in self._marks for each in columns):
                 self.compactor.vectors_by(
                     [
                         GeneratedVectors.from_column(each, self._marks[each.embedder])
-                        for each in made
+                        for each in columns
                     ]
                 )
         if version is None or mode not in ("full", "append"):
             return
-        if not generated.is_outdated(version.sql, wanted) or version.sql == self._outdated:
+        if not generated.is_outdated(version.sql, vectors) or version.sql == self._outdated:
             return
         self._outdated = version.sql
         logger.info("vectors are made by another model", extra={"dataset": self.plan.name})

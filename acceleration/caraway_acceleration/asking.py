@@ -57,11 +57,11 @@ class RefreshRequests:
             StateAwayError: the request cannot be stored.
         """
         name = kept.plan.name
-        wanted = overrides.read(body, name)
-        kept.refresher.check(events.RefreshAsked(wanted))
-        await self._plan(kept, wanted.refresh_sql)
+        refresh_overrides = overrides.read(body, name)
+        kept.refresher.check(events.RefreshAsked(refresh_overrides))
+        await self._plan(kept, refresh_overrides.refresh_sql)
         ask = await self._versions.wishes(name).ask(body)
-        kept.refresher.ask(events.RefreshAsked(wanted, ask=ask.id))
+        kept.refresher.ask(events.RefreshAsked(refresh_overrides, ask=ask.id))
 
     async def set_sql(self, kept: Accelerated, sql: str | None) -> None:
         """Change the statement that all schedulers load with; None changes nothing.

@@ -105,8 +105,8 @@ def snapshotting_of(
     dispatch: Dispatch,
 ) -> Snapshotting | None:
     """Return what writes snapshots of a dataset and starts it from them, if it is wanted."""
-    wanted = acceleration.snapshots
-    if wanted.use == "disabled":
+    settings = acceleration.snapshots
+    if settings.use == "disabled":
         return None
     if place is None:
         logger.warning(
@@ -115,5 +115,5 @@ def snapshotting_of(
         )
         return None
     maker = VersionMaker(dispatch, place.place)
-    store = DatasetSnapshots(current, maker, place.store, wanted.keep)
-    return Snapshotting(current, store, wanted, place.on_failure)
+    store = DatasetSnapshots(current, maker, place.store, settings.keep)
+    return Snapshotting(current, store, settings, place.on_failure)

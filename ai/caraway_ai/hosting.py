@@ -132,5 +132,5 @@ def call_of(request: ChatRequest, *, is_stream: bool) -> bytes:
 
 def chunk_of(part: bytes) -> ChatChunk:
     """Return the answer, or the chunk of one, that a part holds."""
-    found: ChatChunk = orjson.loads(part)
-    return found
+    chunk: ChatChunk = orjson.loads(part)
+    return chunk

@@ -149,13 +149,13 @@ def _start_error(supervisor: "subprocess.Popen[bytes]", folder: ClusterFolder) -
 def _require(folder: ClusterFolder) -> LocalClusterStatus:
     # A supervisor that has just started has not written its status yet.
     _wait(lambda: not folder.is_locked or folder.status() is not None, 5)
-    found = folder.status()
-    if found is None:
+    local_cluster_status = folder.status()
+    if local_cluster_status is None:
         raise CarawayError(
             f"no cluster is running in '{folder.path}'; start one with `caraway cluster up`, or "
             "choose its directory with --data-dir DIR"
         )
-    return found
+    return local_cluster_status
 
 
 def _require_unlocked(folder: ClusterFolder) -> None:

@@ -101,14 +101,14 @@ def _place(data_dir: Path) -> tuple[str, int]:
 
 def processes(plan: ClusterPlan) -> Mapping[str, ProcessSpec]:
     """Return the processes of the cluster by name, in start order."""
-    found = [
+    specs = [
         ProcessSpec("head", "head", str(plan.head)),
         ProcessSpec("scheduler", "scheduler", f"{plan.network}.2"),
     ]
     for number in range(1, plan.executors + 1):
         address = f"{plan.network}.{_FIRST_EXECUTOR + number - 1}"
-        found.append(ProcessSpec(f"executor-{number}", "executor", address))
-    return {spec.name: spec for spec in found}
+        specs.append(ProcessSpec(f"executor-{number}", "executor", address))
+    return {spec.name: spec for spec in specs}
 
 
 def environment(plan: ClusterPlan, spec: ProcessSpec) -> Mapping[str, str]:

@@ -83,11 +83,11 @@ class ClusterSupervisor:
             return None
         loaded_by = asyncio.get_running_loop().time() + _LOADING_S
         while True:
-            found = await asyncio.to_thread(self._ask)
-            if found is not None and found.has_executors:
+            cluster_readiness = await asyncio.to_thread(self._ask)
+            if cluster_readiness is not None and cluster_readiness.has_executors:
                 is_late = asyncio.get_running_loop().time() > min(loaded_by, self._deadline)
-                if is_late or not found.is_loading:
-                    return found.missing
+                if is_late or not cluster_readiness.is_loading:
+                    return cluster_readiness.missing
             if not await self._check_once():
                 return None
 

@@ -111,8 +111,8 @@ class Suspects:
     def learn(self, suspects: Iterable[Suspect]) -> None:
         """Merge suspects of another process where they have more ends."""
         for each in suspects:
-            known = self.find(each.key)
-            if known is None or (each.ends, each.seen_s) >= (known.ends, known.seen_s):
+            suspect = self.find(each.key)
+            if suspect is None or (each.ends, each.seen_s) >= (suspect.ends, suspect.seen_s):
                 self._known[each.key] = each
                 self._known.move_to_end(each.key)
         self._forget()
@@ -121,8 +121,8 @@ class Suspects:
         """Return the suspect with a key, unless it has expired."""
         if not self._known:
             return None
-        found = self._known.get(key)
-        return None if found is None or self._is_over(found) else found
+        suspect = self._known.get(key)
+        return None if suspect is None or self._is_over(suspect) else suspect
 
     def cleared(self, key: str) -> None:
         """Record that a statement finished, with any result, and the engine did not end."""
@@ -134,29 +134,29 @@ class Suspects:
         Raises:
             StatementRefusedError: the statement ended the engine too often.
         """
-        found = self.find(key)
-        if found is None or not found.is_refused:
+        suspect = self.find(key)
+        if suspect is None or not suspect.is_refused:
             return
-        self.refusals[found.last.cause] += 1
-        raise StatementRefusedError(self._told(found))
+        self.refusals[suspect.last.cause] += 1
+        raise StatementRefusedError(self._told(suspect))
 
-    def _told(self, found: Suspect) -> str:
-        times = {2: "twice", 3: "three times"}.get(found.ends, f"{found.ends} times")
-        detail = f" ({found.last.detail})" if found.last.detail else ""
-        until = datetime.datetime.fromtimestamp(found.seen_s + self._refused_s, datetime.UTC)
+    def _told(self, suspect: Suspect) -> str:
+        times = {2: "twice", 3: "three times"}.get(suspect.ends, f"{suspect.ends} times")
+        detail = f" ({suspect.last.detail})" if suspect.last.detail else ""
+        until = datetime.datetime.fromtimestamp(suspect.seen_s + self._refused_s, datetime.UTC)
         return (
             f"the statement is refused until {until:%H:%M:%S} UTC: it ended the engine {times}: "
-            f"{found.last.cause}{detail}; {_REMEDIES[found.last.cause]}"
+            f"{suspect.last.cause}{detail}; {_REMEDIES[suspect.last.cause]}"
         )
 
     def _noted(self, key: str, end: End, *, was_alone: bool) -> Suspect:
-        now_s, known = self._clock(), self.find(key)
-        if known is None:
+        now_s, suspect = self._clock(), self.find(key)
+        if suspect is None:
             return Suspect(key, 1, end, was_alone, now_s)
         # Proof from a run alone is kept when a later end had other statements as well.
-        is_proven = known.is_refused and known.was_alone
+        is_proven = suspect.is_refused and suspect.was_alone
         return replace(
-            known, ends=known.ends + 1, last=end, was_alone=was_alone or is_proven, seen_s=now_s
+            suspect, ends=suspect.ends + 1, last=end, was_alone=was_alone or is_proven, seen_s=now_s
         )
 
     def _is_over(self, suspect: Suspect) -> bool:

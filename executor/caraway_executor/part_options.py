@@ -44,13 +44,13 @@ class PartServing:
 
     def tls(self) -> ServerTls | None:
         """Read the certificate, its key and the authorities of clients."""
-        wanted = self.wanted
-        if wanted.certificate_file is None or wanted.key_file is None:
+        flight = self.wanted
+        if flight.certificate_file is None or flight.key_file is None:
             return None
-        client_ca = wanted.client_ca_file
+        client_ca = flight.client_ca_file
         return ServerTls(
-            _contents(wanted.certificate_file),
-            _contents(wanted.key_file),
+            _contents(flight.certificate_file),
+            _contents(flight.key_file),
             _contents(client_ca) if client_ca is not None else None,
         )
 

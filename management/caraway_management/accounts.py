@@ -31,8 +31,8 @@ async def add_plans(session: AsyncSession, now: datetime) -> None:
 
 async def read_plan(session: AsyncSession, name: str) -> Limits:
     """Return the limits of a plan; organizations refer to plans that exist."""
-    (found,) = await _LIMITS.rows(session, name=name)
-    return plans.read_limits(found.limits)
+    (rows,) = await _LIMITS.rows(session, name=name)
+    return plans.read_limits(rows.limits)
 
 
 async def add_user(

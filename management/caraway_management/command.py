@@ -121,11 +121,11 @@ async def _initialize(options: ManagementOptions, org: str, username: str) -> in
         now = services.now()
         try:
             owner = await accounts.add_user(session, now, username, is_administrator=True)
-            made = await accounts.add_organization(session, now, org, owner, "enterprise")
+            organization = await accounts.add_organization(session, now, org, owner, "enterprise")
         except RefusedError as exc:
             raise CarawayError(f"{exc.message}; this installation has been initialized") from exc
         token = await accounts.add_token(session, now, owner, "first token")
-    print(json.dumps({"token": token.value, "org_id": made.id}))
+    print(json.dumps({"token": token.value, "org_id": organization.id}))
     return 0
 
 

@@ -53,8 +53,8 @@ async def deployer(options: ManagementOptions, services: Services) -> AsyncItera
         yield NoDeployer()
         return
     if options.deployer == "kubernetes":
-        found = access.find_access(os.environ)
-        async with client.open_client(found, MANAGER) as kube:
+        api_access = access.find_access(os.environ)
+        async with client.open_client(api_access, MANAGER) as kube:
             yield KubernetesDeployer(kube, options.installation)
         return
     folder = options.data_dir / "projects"

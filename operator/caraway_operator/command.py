@@ -50,16 +50,20 @@ async def serve(options: OperatorOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         # Until kopf runs and handles the signals itself.
         loop.add_signal_handler(number, task.cancel)
-    found = access.find_access(os.environ)
+    api_access = access.find_access(os.environ)
     identity = f"{options.identity or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(client.open_client(found, OPERATOR))
+        kube = await stack.enter_async_context(client.open_client(api_access, OPERATOR))
         schedulers = await stack.enter_async_context(scheduler_client.open_client())
         operator = Operator(
-            found, kube, schedulers, identity, version("caraway"), tuple(options.namespaces)
+            api_access, kube, schedulers, identity, version("caraway"), tuple(options.namespaces)
         )
         election = LeaderElection(
-            kube, options.lease_namespace or found.namespace, OPERATOR, identity, time.monotonic
+            kube,
+            options.lease_namespace or api_access.namespace,
+            OPERATOR,
+            identity,
+            time.monotonic,
         )
         listening = await stack.enter_async_context(
             _serve_probes(
@@ -114,8 +118,8 @@ async def _serve_probes(
         await runner.cleanup()
 
 
-def _first_error(found: BaseException) -> BaseException:
+def _first_error(base_exception: BaseException) -> BaseException:
     """Return the first error of nested exception groups."""
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+    while isinstance(base_exception, BaseExceptionGroup):
+        base_exception = base_exception.exceptions[0]
+    return base_exception

@@ -45,19 +45,19 @@ class TextCutter:
 
     def parts(self, text: str) -> list[TextPart]:
         """The parts of a text, in its order; an empty text has none."""
-        found: list[TextPart] = []
+        parts: list[TextPart] = []
         start = 0
         while start < len(text):
             end = self._end(text, start)
             part = self._trimmed(text, start, end) if self.trims_whitespace else (start, end)
-            if found and part[0] <= found[-1].start < part[1]:
-                found.pop()  # all of it is in this part, because white space was between the starts
-            if part[0] < part[1] and (not found or part[1] > found[-1].end):
-                found.append(TextPart(*part))
+            if parts and part[0] <= parts[-1].start < part[1]:
+                parts.pop()  # all of it is in this part, because white space was between the starts
+            if part[0] < part[1] and (not parts or part[1] > parts[-1].end):
+                parts.append(TextPart(*part))
             if end == len(text):
                 break
             start = self._next_start(text, start, end)
-        return found
+        return parts
 
     def _end(self, text: str, start: int) -> int:
         latest = start + self.target_size

@@ -17,16 +17,16 @@ def of_rows(vectors: Vectors, query: Vectors, metric: Metric) -> Scores:
     Zero vectors and those with NaN or infinity get NaN. With `l2` a score is the negative distance.
     """
     rows = np.ascontiguousarray(vectors, np.float64)
-    wanted = np.asarray(query, np.float64)
+    array = np.asarray(query, np.float64)
     with np.errstate(all="ignore"):
         lengths = np.sqrt((rows * rows).sum(axis=1))
         if metric == "l2":
-            apart = rows - wanted
+            apart = rows - array
             scores: Scores = -np.sqrt((apart * apart).sum(axis=1))
         else:
-            scores = (rows * wanted).sum(axis=1)
+            scores = (rows * array).sum(axis=1)
             if metric == "cosine":
-                scores /= lengths * np.sqrt((wanted * wanted).sum())
+                scores /= lengths * np.sqrt((array * array).sum())
         scores[~(np.isfinite(lengths) & (lengths > 0))] = np.nan
         scores[~np.isfinite(scores)] = np.nan
     return scores

@@ -104,9 +104,9 @@ class Page(Collector):
 
     def registry(self) -> CollectorRegistry:
         """Return a registry that has this page."""
-        found = CollectorRegistry(auto_describe=False)
-        found.register(self)
-        return found
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return registry
 
     def render(self) -> bytes:
         """Return the page in the Prometheus text format."""

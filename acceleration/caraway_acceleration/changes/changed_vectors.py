@@ -68,8 +68,8 @@ class ChangedVectors:
             for part in found or ()
         ]
         ends = [0]
-        for found in parts:
-            ends.append(ends[-1] + len(found or ()))
+        for text_parts in parts:
+            ends.append(ends[-1] + len(text_parts or ()))
         inner = await self._vectors(each.embedder, pieces)
         missing = pa.array([found is None for found in parts], pa.bool_())
         lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), inner, mask=missing)

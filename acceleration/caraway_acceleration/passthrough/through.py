@@ -71,13 +71,13 @@ class SourceDispatch(WrappedDispatch):
         return _Watched(stream, self._accelerations.damaged)
 
     async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        known = self._accelerations
-        await known.caught_up(statement.sql)
-        sources = known.sources()
+        accelerations = self._accelerations
+        await accelerations.caught_up(statement.sql)
+        sources = accelerations.sources()
         written = sources.taking | sources.logged
         given = statement.given
         if given is not None and given.target in sources.logged:
-            logged = await self._logged(statement, given, known)
+            logged = await self._logged(statement, given, accelerations)
             if logged is not None:
                 return logged
         if given is not None and given.replaces:
@@ -88,12 +88,12 @@ class SourceDispatch(WrappedDispatch):
         if statement.writable and written and writing.may_change(statement.sql):
             write = await self._inner.ask(WriteQuestion(statement))
             if write is not None and write.table in sources.logged:
-                return await self._changed(query_id, statement, write, known)
+                return await self._changed(query_id, statement, write, accelerations)
             if write is not None and write.table in sources.taking:
                 target = {write.table: source_of(write.table)}
                 inserted = replace(statement, targets=target)
                 stream = await self._inner.execute(query_id, inserted)
-                return _Inserted(stream, write.table, known.refreshed)
+                return _Inserted(stream, write.table, accelerations.refreshed)
         if sources.answering:
             # An answer without rows may have to be read elsewhere, so its rows must pass here.
             statement = replace(statement, offer=None)
@@ -105,21 +105,27 @@ class SourceDispatch(WrappedDispatch):
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
 
     async def _logged(
-        self, statement: Statement, given: GivenRows, known: Accelerations
+        self, statement: Statement, given: GivenRows, accelerations: Accelerations
     ) -> BatchStream | None:
         """Log given rows as they are, without an engine; None if one has to look at them first."""
         assert given.target is not None
         if source_of(given.target) not in statement.writable or statement.store is not None:
             return None
-        dataset = known.changeable(given.target)
-        made = await asyncio.to_thread(changing.given, given.rows, dataset, replaces=given.replaces)
-        if made is None:
+        dataset = accelerations.changeable(given.target)
+        changes = await asyncio.to_thread(
+            changing.given, given.rows, dataset, replaces=given.replaces
+        )
+        if changes is None:
             return None
-        await known.apply(given.target, made, None, _DEADLINE_S)
-        return changing.CountStream(made.received, given.target)
+        await accelerations.apply(given.target, changes, None, _DEADLINE_S)
+        return changing.CountStream(changes.received, given.target)
 
     async def _changed(
-        self, query_id: QueryId, statement: Statement, write: TableWrite, known: Accelerations
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        write: TableWrite,
+        accelerations: Accelerations,
     ) -> BatchStream:
         """Compute the rows that a statement changes, and log them; retry after concurrent changes.
 
@@ -128,22 +134,22 @@ class SourceDispatch(WrappedDispatch):
         """
         count = None
         for _ in range(_TRIES):
-            dataset = known.changeable(write.table)
+            dataset = accelerations.changeable(write.table)
             logs = {dataset.upon.base: dataset.upon.log}
             asking = replace(statement, as_changes=True, store=None, logs=logs)
             try:
                 rows = await changing.collected(await self._inner.execute(query_id, asking))
                 # Keys are compared one by one; others are answered meanwhile.
-                made = await asyncio.to_thread(changing.changes_of, write, rows, dataset)
-                count = made.received
+                changes = await asyncio.to_thread(changing.changes_of, write, rows, dataset)
+                count = changes.received
                 # Rows without a key can be added to any state.
                 upon = dataset.upon if dataset.primary else None
                 if count:
-                    await known.apply(write.table, made, None, _DEADLINE_S, upon=upon)
+                    await accelerations.apply(write.table, changes, None, _DEADLINE_S, upon=upon)
                 break
             except MovedOnError:
                 count = None
-                await known.caught_up(statement.sql)
+                await accelerations.caught_up(statement.sql)
         if count is None:
             raise MovedOnError(
                 f"dataset '{write.table}': too many concurrent changes; run the statement again"

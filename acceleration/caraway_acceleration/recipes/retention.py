@@ -71,13 +71,13 @@ def time_column(schema: pa.Schema, name: str, time_format: TimeFormat | None) ->
             f"time_column '{name}' does not exist, or exists twice; columns are: {known}"
         )
     type_, time_format = schema.field(name).type, time_format or "timestamp"
-    found = _comparison('"' + name.replace('"', '""') + '"', type_, time_format)
-    if found is None:
+    column = _comparison('"' + name.replace('"', '""') + '"', type_, time_format)
+    if column is None:
         raise ValueError(
             f"time_column '{name}' is {type_}, but time_format {time_format} needs "
             f"{_NEEDS[time_format]}"
         )
-    return found
+    return column
 
 
 def window(column: TimeColumn, period_s: float, now: datetime) -> str:

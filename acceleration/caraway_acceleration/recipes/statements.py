@@ -98,7 +98,7 @@ def retention_sql(text: str, dataset: TableName) -> RetentionSql:
 
 
 def _statement(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     depth = 0
     for token in lexer.tokens(text):
         _check_understood(token)
@@ -109,15 +109,15 @@ def _statement(text: str) -> list[_Token]:
             depth -= 1
             _check(depth >= 0, "closes a parenthesis that it did not open")
         is_name = token.kind in ("word", "name")
-        found.append(
+        tokens.append(
             _Token(piece, piece.upper() if is_name else piece, depth, is_name, token.start)
         )
         depth += piece == "("
     _check(depth == 0, "leaves a parenthesis open")
-    while found and found[-1].word == ";":
-        found.pop()
-    _check(all(token.word != ";" for token in found), "holds more than one statement")
-    return found
+    while tokens and tokens[-1].word == ";":
+        tokens.pop()
+    _check(all(token.word != ";" for token in tokens), "holds more than one statement")
+    return tokens
 
 
 def _check_understood(token: SqlToken) -> None:

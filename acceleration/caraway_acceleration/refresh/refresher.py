@@ -122,8 +122,8 @@ class Refresher:
         if ask.id == self._asked:
             return
         try:
-            wanted = overrides.read(ask.body, self._plan.name)
-            self.ask(events.RefreshAsked(wanted, ask=ask.id))
+            refresh_overrides = overrides.read(ask.body, self._plan.name)
+            self.ask(events.RefreshAsked(refresh_overrides, ask=ask.id))
         except (ValueError, CarawayError) as exc:
             extra = {"dataset": self._plan.name, "reason": str(exc)}
             logger.warning("requested refresh cannot be done", extra=extra)

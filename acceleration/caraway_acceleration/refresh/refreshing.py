@@ -172,12 +172,12 @@ def _configured(state: RefreshState, event: events.Configured) -> Outcome:
     if retry is not None and _problem(settings, retry.request.overrides):
         retry = None
     state = replace(state, settings=settings, waiting=waiting, retry=retry)
-    wanted = RefreshRequest() if event.refreshes and _is_automatic(settings) else None
+    request = RefreshRequest() if event.refreshes and _is_automatic(settings) else None
     if event.refreshes:
         state = replace(state, error="", failures=0, retry=None)
     if running is None:
-        return _begin(state, wanted) if wanted is not None else _go_on(state)
-    state = replace(state, waiting=waiting or wanted)
+        return _begin(state, request) if request is not None else _go_on(state)
+    state = replace(state, waiting=waiting or request)
     if running.is_stopping or not (
         event.refreshes or _problem(settings, running.request.overrides)
     ):

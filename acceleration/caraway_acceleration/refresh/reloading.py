@@ -155,14 +155,14 @@ class Reloading:
         if (models := self._models) is None:
             return
         for each in embedded:
-            found = await self._current.maker.number(generated.length_query(self._plan.name, each))
-            if found is None:
+            number = await self._current.maker.number(generated.length_query(self._plan.name, each))
+            if number is None:
                 continue
             try:
                 dimensions = (await models.settled_embedder(each.embedder)).dimensions
             except ModelError:
                 continue  # Its vectors can be loaded without the model.
-            generated.check_length(self._plan.name, each, found, dimensions)
+            generated.check_length(self._plan.name, each, number, dimensions)
 
     async def _as_set(self, begin: events.BeginRun) -> events.BeginRun:
         """Use the `refresh_sql` that was last set on any scheduler, because the watch may lag."""

@@ -68,8 +68,8 @@ class Compactor:
 
     def vectors_by(self, vectors: Sequence[GeneratedVectors]) -> None:
         """Have the vectors of a dataset whose rows come as changes made by these models."""
-        if (wanted := tuple(vectors)) != self._vectors:
-            self._vectors = wanted
+        if (generated_vectors := tuple(vectors)) != self._vectors:
+            self._vectors = generated_vectors
             self._news.set()
 
     async def run(self) -> None:

@@ -81,8 +81,8 @@ class OrphanCollector:
         Raises:
             StateAwayError: the state store is away.
         """
-        known = {*await self._versions.names(), *await self._versions.marks.names()}
-        others = known.difference(kept)
+        names = {*await self._versions.names(), *await self._versions.marks.names()}
+        others = names.difference(kept)
         self._seen = {name: seen for name, seen in self._seen.items() if name in others}
         self._warned &= others
         await self._each(sorted(others), self._look_at)

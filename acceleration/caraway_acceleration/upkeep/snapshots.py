@@ -116,18 +116,18 @@ class DatasetSnapshots:
             InvalidRequestError: it has another origin.
             CarawayError: it cannot be read, or not be stored here.
         """
-        found = self._of_number(number, await self._listing())
+        snapshot = self._of_number(number, await self._listing())
         try:
-            return found, await self._replacing(number, found, held)
+            return snapshot, await self._replacing(number, snapshot, held)
         except CarawayError:
             # A writer of newer snapshots may have deleted it meanwhile.
             self._of_number(number, await self._listing())
             raise
 
     async def _replacing(
-        self, number: int, found: FoundSnapshot, held: HeldVersion | None
+        self, number: int, snapshot: FoundSnapshot, held: HeldVersion | None
     ) -> Successor:
-        document = await self._read(found)
+        document = await self._read(snapshot)
         if not self._current.subject.accepts(_fingerprint(document)):
             raise InvalidRequestError(
                 f"the snapshot {number} of dataset '{self._current.name}' has another source, key "
@@ -184,15 +184,15 @@ class DatasetSnapshots:
         exist as are kept.
         """
         for tries_left in reversed(range(_TRIES)):
-            found = (await self._listing()).current
-            if found is None:
+            snapshot = (await self._listing()).current
+            if snapshot is None:
                 return None
             try:
-                return await work(found)
+                return await work(snapshot)
             except CarawayError:
                 # The mark is deleted first, so if it still exists, the failure has another reason.
                 marks = {each.mark for each in (await self._listing()).found}
-                if not tries_left or found.mark in marks:
+                if not tries_left or snapshot.mark in marks:
                     raise
         return None
 
@@ -205,33 +205,33 @@ class DatasetSnapshots:
             f"{len(listing.found)} are kept"
         )
 
-    async def _info(self, found: FoundSnapshot, listing: SnapshotListing) -> SnapshotInfo:
+    async def _info(self, snapshot: FoundSnapshot, listing: SnapshotListing) -> SnapshotInfo:
         current = listing.current
-        size, rows = found.chunk.size_bytes, None
+        size, rows = snapshot.chunk.size_bytes, None
         try:
-            document = await self._read(found)
+            document = await self._read(snapshot)
             part = version_codec.decode_part(document["key"], document["part"].encode())
             size = sum(chunk.size_bytes for chunk in part.chunks)
             rows = sum(chunk.row_count for chunk in part.chunks)
         except CarawayError as exc:
             logger.info("snapshot cannot be read", extra={"cause": exc.message})
         return SnapshotInfo(
-            found.number,
-            found.made // 1_000_000,
-            found.mark,
-            found.chunk.sha256,
+            snapshot.number,
+            snapshot.made // 1_000_000,
+            snapshot.mark,
+            snapshot.chunk.sha256,
             size,
             rows,
-            current is not None and current.mark == found.mark,
+            current is not None and current.mark == snapshot.mark,
         )
 
-    async def _has_rows(self, version: DatasetVersion, found: FoundSnapshot) -> bool:
-        if found.was_restored_as(state_of(version)):
+    async def _has_rows(self, version: DatasetVersion, snapshot: FoundSnapshot) -> bool:
+        if snapshot.was_restored_as(state_of(version)):
             return True
-        return bool((await self._read(found))["state"] == state_of(version))
+        return bool((await self._read(snapshot))["state"] == state_of(version))
 
-    async def _first(self, found: FoundSnapshot) -> Successor | None:
-        document = await self._read(found)
+    async def _first(self, snapshot: FoundSnapshot) -> Successor | None:
+        document = await self._read(snapshot)
         subject = self._current.subject
         if not subject.accepts(_fingerprint(document)):
             logger.warning(
@@ -242,9 +242,9 @@ class DatasetSnapshots:
         first = await self._made(document, None)
         return replace(first, version=replace(first.version, position=document["position"]))
 
-    async def _same(self, held: HeldVersion, found: FoundSnapshot) -> Successor | None:
-        document = await self._read(found)
-        is_same = await self._has_rows(held.version, found) and not held.version.pending
+    async def _same(self, held: HeldVersion, snapshot: FoundSnapshot) -> Successor | None:
+        document = await self._read(snapshot)
+        is_same = await self._has_rows(held.version, snapshot) and not held.version.pending
         if not is_same or not self._current.subject.accepts(_fingerprint(document)):
             return None
         return await self._made(document, held)
@@ -287,12 +287,12 @@ class DatasetSnapshots:
         mark = snapshot_marks.mark_of(self._prefix, identity, chunk)
         await self._store.write_chunk(mark, 0, _SCHEMA, [row.slice(0, 0)])
 
-    async def _read(self, found: FoundSnapshot) -> Any:
-        rows = [each async for each in self._store.read_chunk(found.description, found.chunk)]
+    async def _read(self, snapshot: FoundSnapshot) -> Any:
+        rows = [each async for each in self._store.read_chunk(snapshot.description, snapshot.chunk)]
         try:
             return json.loads(rows[0].column(0)[0].as_py())
         except (ValueError, IndexError) as exc:
-            raise CarawayError(f"the snapshot '{found.mark}' is damaged: {exc}") from exc
+            raise CarawayError(f"the snapshot '{snapshot.mark}' is damaged: {exc}") from exc
 
     async def _listing(self) -> SnapshotListing:
         return snapshot_marks.listing(self._prefix, await self._store.keys())
@@ -323,10 +323,10 @@ class DatasetSnapshots:
             if made_at and key not in wanted and self._current.clock() - made_at > _ORPHANED:
                 await self._store.delete(key)
 
-    async def _rows_of(self, found: FoundSnapshot) -> str | None:
+    async def _rows_of(self, snapshot: FoundSnapshot) -> str | None:
         """Return the key of a snapshot's rows, or None if its description cannot be read."""
         try:
-            return str((await self._read(found))["key"])
+            return str((await self._read(snapshot))["key"])
         except CarawayError as exc:
             logger.info("snapshot cannot be read", extra={"cause": exc.message})
             return None

@@ -85,9 +85,9 @@ class Snapshotting:
                     "now; try again"
                 )
             await current.look()
-            found, following = await self.store.restored(number, current.held)
+            snapshot, following = await self.store.restored(number, current.held)
             following = await current.loaded(following)
-            choice = await self.store.choose(found, following.version)
+            choice = await self.store.choose(snapshot, following.version)
             try:
                 async with current.moving:
                     await current.flip(following)

@@ -87,8 +87,8 @@ class Reads:
 
 def _long(statements: Iterable[ActiveStatement], now_s: float) -> list[ActiveStatement]:
     before_s = now_s - KEPT.total_seconds() / 2
-    found = [each for each in statements if each.since_s <= before_s]
-    return sorted(found, key=lambda each: each.since_s)
+    active_statements = [each for each in statements if each.since_s <= before_s]
+    return sorted(active_statements, key=lambda each: each.since_s)
 
 
 def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:

@@ -36,10 +36,10 @@ _WARNED_S = 3600.0
 
 def token(key: str, *content: bytes) -> str:
     """Return the record of a request: a hash of its key followed by a hash of its content."""
-    held = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for each in content:
-        held.update(len(each).to_bytes(8) + each)
-    return hashlib.sha256(key.encode()).hexdigest()[:_ID] + held.hexdigest()[:16]
+        sha256.update(len(each).to_bytes(8) + each)
+    return hashlib.sha256(key.encode()).hexdigest()[:_ID] + sha256.hexdigest()[:16]
 
 
 def id_of(request: str) -> str:

@@ -142,8 +142,8 @@ def _key(sha256: str) -> str:
     return f"file-{sha256}"
 
 
-def _remember(known: Path, chunks: Sequence[ChunkInfo]) -> None:
-    known.parent.mkdir(parents=True, exist_ok=True)
-    draft = known.with_suffix(f".{os.getpid()}")
+def _remember(path: Path, chunks: Sequence[ChunkInfo]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}")
     draft.write_bytes(orjson.dumps(chunks))
-    draft.rename(known)
+    draft.rename(path)

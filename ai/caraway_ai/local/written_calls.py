@@ -132,10 +132,10 @@ def _read_choice(choice: JsonObject, names: Collection[str]) -> JsonObject:
 
 
 def _calls(text: str, names: Collection[str]) -> Sequence[JsonObject]:
-    found: list[JsonObject] = []
+    documents: list[JsonObject] = []
     seen: set[tuple[str, str]] = set()
     at = _after_marks(text, 0)
-    while at < len(text) and len(found) < _MOST_CALLS:
+    while at < len(text) and len(documents) < _MOST_CALLS:
         try:
             written, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -147,9 +147,9 @@ def _calls(text: str, names: Collection[str]) -> Sequence[JsonObject]:
             seen.add(call)
             function = {"name": call[0], "arguments": call[1]}
             identifier = f"call_{secrets.token_hex(8)}"
-            found.append({"id": identifier, "type": "function", "function": function})
+            documents.append({"id": identifier, "type": "function", "function": function})
         at = _after_marks(text, at)
-    return found
+    return documents
 
 
 def _after_marks(text: str, at: int) -> int:

@@ -35,29 +35,29 @@ def chat_request(body: Any) -> ChatRequest:
         RequestFieldError: a field is wrong, or asks for what models here cannot do.
     """
     _check(body)
-    found: ChatRequest = {"model": body["model"], "max_completion_tokens": body["max_tokens"]}
+    request: ChatRequest = {"model": body["model"], "max_completion_tokens": body["max_tokens"]}
     for name in _SAME:
         if body.get(name) is not None:
-            found[name] = body[name]
+            request[name] = body[name]
     if sequences := body.get("stop_sequences"):
-        found["stop"] = sequences
+        request["stop"] = sequences
     if user := (body.get("metadata") or {}).get("user_id"):
-        found["user"] = user
+        request["user"] = user
     if tier := body.get("service_tier"):
-        found["service_tier"] = "auto" if tier == "auto" else "default"
+        request["service_tier"] = "auto" if tier == "auto" else "default"
     if wants_thoughts(body):
-        found["thinking"] = body["thinking"]
+        request["thinking"] = body["thinking"]
     if tools := body.get("tools"):
-        found["tools"] = [_tool(f"tools[{index}]", tool) for index, tool in enumerate(tools)]
-        found |= _choice(body.get("tool_choice") or {"type": "auto"})
-    found |= _output(body.get("output_config") or {})
+        request["tools"] = [_tool(f"tools[{index}]", tool) for index, tool in enumerate(tools)]
+        request |= _choice(body.get("tool_choice") or {"type": "auto"})
+    request |= _output(body.get("output_config") or {})
     messages = _system(body.get("system"))
     for index, message in enumerate(body["messages"]):
         messages += _messages(f"messages[{index}]", message)
-    check_fields(found)
+    check_fields(request)
     check_messages(messages)
-    found["messages"] = messages
-    return found
+    request["messages"] = messages
+    return request
 
 
 def wants_thoughts(body: JsonObject) -> bool:
@@ -219,30 +219,30 @@ def _tool(at: str, tool: Any) -> JsonObject:
 
 def _choice(choice: JsonObject) -> JsonObject:
     kind, name = choice.get("type"), choice.get("name")
-    found: JsonObject
+    document: JsonObject
     if kind in _CHOICES:
-        found = {"tool_choice": _CHOICES[kind]}
+        document = {"tool_choice": _CHOICES[kind]}
     elif kind == "tool" and isinstance(name, str):
-        found = {"tool_choice": {"type": "function", "function": {"name": name}}}
+        document = {"tool_choice": {"type": "function", "function": {"name": name}}}
     else:
         raise RequestFieldError(
             "tool_choice.type", "must be 'auto', 'any', 'none', or 'tool' with a 'name'"
         )
     if choice.get("disable_parallel_tool_use"):
-        found["parallel_tool_calls"] = False
-    return found
+        document["parallel_tool_calls"] = False
+    return document
 
 
 def _output(wanted: JsonObject) -> JsonObject:
-    found: JsonObject = {}
+    document: JsonObject = {}
     if wanted.get("effort"):
-        found["reasoning_effort"] = wanted["effort"]
+        document["reasoning_effort"] = wanted["effort"]
     match wanted.get("format"):
         case None:
             pass
         case {"type": "json_schema", "schema": dict(schema)}:
             named = {"name": "answer", "schema": schema, "strict": True}
-            found["response_format"] = {"type": "json_schema", "json_schema": named}
+            document["response_format"] = {"type": "json_schema", "json_schema": named}
         case _:
             raise RequestFieldError("output_config.format", "must be a 'json_schema' with a schema")
-    return found
+    return document

@@ -76,11 +76,11 @@ class AnthropicModel:
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
         response = await self._post(request, is_stream=True)
-        check, told = StreamCheck(self._name, 1), anthropic_answers.MessageStream()
+        check, stream = StreamCheck(self._name, 1), anthropic_answers.MessageStream()
         try:
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
-                    for chunk in told.chunks_of_event(self._event(event)):
+                    for chunk in stream.chunks_of_event(self._event(event)):
                         yield check.check_chunk(chunk)
         except httpx2.TimeoutException as exc:
             raise self._failures.of_transport(exc, is_timeout=True) from exc
@@ -91,17 +91,17 @@ class AnthropicModel:
         finally:
             await response.aclose()
         check.end()
-        if not told.is_over:
+        if not stream.is_over:
             raise self._failures.cut()
 
     async def aclose(self) -> None:
         await self._client.close()
 
     def _event(self, event: event_streams.ServerEvent) -> JsonObject:
-        found: JsonObject = orjson.loads(event.data)
-        if found.get("type") == "error":
-            raise self._failures.in_stream(found)
-        return found
+        document: JsonObject = orjson.loads(event.data)
+        if document.get("type") == "error":
+            raise self._failures.in_stream(document)
+        return document
 
     async def _post(self, request: ChatRequest, *, is_stream: bool) -> httpx2.Response:
         body = anthropic_requests.translated(request, self._model)

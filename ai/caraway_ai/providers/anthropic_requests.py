@@ -49,14 +49,14 @@ def translated(request: ChatRequest, model: str) -> JsonObject:
 
 
 def _output(request: ChatRequest) -> JsonObject:
-    found: JsonObject = {}
+    document: JsonObject = {}
     if (schema := translating.json_schema_of(request, PROVIDER)) is not None:
-        found["format"] = {"type": "json_schema", "schema": schema}
+        document["format"] = {"type": "json_schema", "schema": schema}
     if effort := request.get("reasoning_effort"):
         if effort not in _EFFORTS:
             raise RequestFieldError("reasoning_effort", f"must be one of: {', '.join(_EFFORTS)}")
-        found["effort"] = effort
-    return found
+        document["effort"] = effort
+    return document
 
 
 def _system(messages: list[JsonObject]) -> str:
@@ -64,10 +64,10 @@ def _system(messages: list[JsonObject]) -> str:
 
 
 def _messages(messages: list[JsonObject]) -> list[JsonObject]:
-    found = translating.turns(messages, _blocks)
-    if not found:
+    documents = translating.turns(messages, _blocks)
+    if not documents:
         raise RequestFieldError("messages", "must have a message of the role 'user'")
-    return found
+    return documents
 
 
 def _blocks(at: str, role: str, message: JsonObject) -> Iterator[JsonObject]:
@@ -136,13 +136,13 @@ def _tool_choice(request: ChatRequest) -> JsonObject:
     choice = request.get("tool_choice") or "auto"
     kinds = {"auto": "auto", "none": "none", "required": "any"}
     if isinstance(choice, str) and choice in kinds:
-        found: JsonObject = {"type": kinds[choice]}
+        document: JsonObject = {"type": kinds[choice]}
     elif isinstance(choice, dict) and isinstance(choice.get("function"), dict):
-        found = {"type": "tool", "name": choice["function"].get("name")}
+        document = {"type": "tool", "name": choice["function"].get("name")}
     else:
         raise RequestFieldError(
             "tool_choice", "must be 'auto', 'none', 'required', or name a function"
         )
-    if request.get("parallel_tool_calls") is False and found["type"] != "none":
-        found["disable_parallel_tool_use"] = True
-    return found
+    if request.get("parallel_tool_calls") is False and document["type"] != "none":
+        document["disable_parallel_tool_use"] = True
+    return document

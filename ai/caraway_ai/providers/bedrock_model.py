@@ -109,11 +109,11 @@ class BedrockModel:
             answer = await self._run(lambda: self._client.converse_stream(**arguments))
         except Exception as exc:
             raise self._failure(exc) from exc
-        check, told = StreamCheck(self._name, 1), bedrock_wire.ConverseStream()
+        check, stream = StreamCheck(self._name, 1), bedrock_wire.ConverseStream()
         events = _ThreadedEvents(answer["stream"], self._threads)
         try:
             while (event := await events.next()) is not None:
-                for chunk in told.chunks_of_event(event):
+                for chunk in stream.chunks_of_event(event):
                     yield check.check_chunk(chunk)
         except (ModelError, GeneratorExit, asyncio.CancelledError):
             raise

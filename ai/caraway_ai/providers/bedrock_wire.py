@@ -146,10 +146,10 @@ def _system(messages: list[JsonObject]) -> list[JsonObject]:
 
 
 def _messages(messages: list[JsonObject]) -> list[JsonObject]:
-    found = translating.turns(messages, _blocks)
-    if not found or found[0]["role"] != "user":
+    documents = translating.turns(messages, _blocks)
+    if not documents or documents[0]["role"] != "user":
         raise RequestFieldError("messages", f"of models of {PROVIDER} must begin with the user")
-    return found
+    return documents
 
 
 def _blocks(at: str, role: str, message: JsonObject) -> Iterator[JsonObject]:

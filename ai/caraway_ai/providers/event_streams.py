@@ -41,8 +41,8 @@ class EventReader:
             lines[0] = b"".join([*self._pending, lines[0]])
             self._pending, self._pending_bytes = [], 0
         for line in lines:
-            if (found := self._line(line)) is not None:
-                yield found
+            if (event := self._line(line)) is not None:
+                yield event
         if last:
             self._pending.append(last)
             self._pending_bytes += len(last)

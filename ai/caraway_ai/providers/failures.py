@@ -225,22 +225,22 @@ def _until(text: str) -> float:
 
 def _away_words(exc: BaseException) -> str:
     """Say what the system says. What event loops say of it has addresses in it."""
-    known = list(causes(exc))
-    if any(type(cause).__name__ in _DISCONNECTED for cause in known):
+    exceptions = list(causes(exc))
+    if any(type(cause).__name__ in _DISCONNECTED for cause in exceptions):
         return "its provider closed the connection without an answer"
-    if any(type(cause).__name__ in _CUT_OFF for cause in known):
+    if any(type(cause).__name__ in _CUT_OFF for cause in exceptions):
         return "the connection to its provider was lost before the answer was complete"
-    return f"its provider cannot be reached ({_reason(known)})"
+    return f"its provider cannot be reached ({_reason(exceptions)})"
 
 
-def _reason(known: list[BaseException]) -> str:
-    for cause in known:
+def _reason(exceptions: list[BaseException]) -> str:
+    for cause in exceptions:
         if isinstance(cause, socket.gaierror):
             return "the name of its host is not known"
-    for cause in known:
+    for cause in exceptions:
         if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
             return os.strerror(cause.errno)
-    return type(known[-1]).__name__
+    return type(exceptions[-1]).__name__
 
 
 def _counts(message: str) -> str:

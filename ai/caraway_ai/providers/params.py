@@ -56,10 +56,10 @@ class ModelParams:
         Raises:
             ModelError: none is, with the code `model.auth`.
         """
-        if (found := self.text(*names)) is None:
+        if (text := self.text(*names)) is None:
             message = f"model '{self._spec.name}': it needs the param '{names[0]}'"
             raise ModelError(f"{message}, for example '${{secrets:{names[0].upper()}}}'", "auth")
-        return found
+        return text
 
     def model(self) -> str:
         """Return the model that `from` names.

@@ -121,12 +121,12 @@ def data_url(at: str, text: Any) -> DataUrl | None:
         if text.startswith("https://") or text.startswith("http://"):
             return None
         raise RequestFieldError(at, "must be an address or 'data:<type>;base64,...'")
-    found = DataUrl(match[1], text[match.end() :])
+    url = DataUrl(match[1], text[match.end() :])
     try:
-        base64.b64decode(found.base64, validate=True)
+        base64.b64decode(url.base64, validate=True)
     except (binascii.Error, ValueError):
         raise RequestFieldError(at, "holds no valid base64") from None
-    return found
+    return url
 
 
 def object_of(at: str, part: JsonObject, name: str) -> JsonObject:
@@ -166,7 +166,7 @@ def turns(messages: Sequence[JsonObject], blocks: Blocks) -> list[JsonObject]:
     Raises:
         RequestFieldError: a message is of a role that is out of use.
     """
-    found: list[JsonObject] = []
+    documents: list[JsonObject] = []
     for index, message in enumerate(messages):
         at, role = f"messages[{index}]", message["role"]
         if role in INSTRUCTING:
@@ -175,11 +175,11 @@ def turns(messages: Sequence[JsonObject], blocks: Blocks) -> list[JsonObject]:
             raise RequestFieldError(f"{at}.role", "must not be 'function'; use 'tool'")
         speaker = "assistant" if role == "assistant" else "user"
         content = list(blocks(at, role, message))
-        if found and found[-1]["role"] == speaker:
-            found[-1]["content"] += content
+        if documents and documents[-1]["role"] == speaker:
+            documents[-1]["content"] += content
         elif content:
-            found.append({"role": speaker, "content": content})
-    return found
+            documents.append({"role": speaker, "content": content})
+    return documents
 
 
 def instructions(messages: Sequence[JsonObject]) -> list[str]:

@@ -114,10 +114,10 @@ class ResponseEvents:
 
     def _output(self, last_status: str) -> list[JsonObject]:
         """Return the items. All but the last one are complete: a model says one after another."""
-        found = [each.item() for each in self._items]
-        if found:
-            found[-1]["status"] = last_status
-        return found
+        documents = [each.item() for each in self._items]
+        if documents:
+            documents[-1]["status"] = last_status
+        return documents
 
     def _say(self, text: str) -> Iterator[JsonObject]:
         yield from self._open_text()

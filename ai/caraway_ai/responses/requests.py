@@ -104,37 +104,37 @@ def chat_request(body: JsonObject, before: Sequence[JsonObject] = ()) -> ChatReq
             continue
         if not (name in _HARMLESS and _HARMLESS[name](value)):
             raise RequestFieldError(name, "is not supported here; leave it out")
-    found: ChatRequest = {"model": body["model"]}
+    request: ChatRequest = {"model": body["model"]}
     messages: list[JsonObject] = []
     if body.get("instructions"):
         messages.append({"role": "developer", "content": body["instructions"]})
-    known = [item for item in before if item.get("type", "message") in _CHAT_ITEMS]
-    messages += [*input_messages(known), *input_messages(input_items(body.get("input")))]
+    documents = [item for item in before if item.get("type", "message") in _CHAT_ITEMS]
+    messages += [*input_messages(documents), *input_messages(input_items(body.get("input")))]
     for name in _SAME:
         if body.get(name) is not None:
-            found[name] = body[name]
+            request[name] = body[name]
     if body.get("max_output_tokens") is not None:
-        found["max_completion_tokens"] = body["max_output_tokens"]
+        request["max_completion_tokens"] = body["max_output_tokens"]
     if tools := body.get("tools"):
-        found["tools"] = [_tool(f"tools[{index}]", tool) for index, tool in enumerate(tools)]
+        request["tools"] = [_tool(f"tools[{index}]", tool) for index, tool in enumerate(tools)]
     if (choice := body.get("tool_choice")) is not None:
-        found["tool_choice"] = _choice(choice)
+        request["tool_choice"] = _choice(choice)
     if effort := (body.get("reasoning") or {}).get("effort"):
-        found["reasoning_effort"] = effort
+        request["reasoning_effort"] = effort
     text = body.get("text") or {}
     if verbosity := text.get("verbosity"):
-        found["verbosity"] = verbosity
+        request["verbosity"] = verbosity
     if (format_ := _format(text.get("format"))) is not None:
-        found["response_format"] = format_
-    _check(found, messages)
-    found["messages"] = messages
-    return found
+        request["response_format"] = format_
+    _check(request, messages)
+    request["messages"] = messages
+    return request
 
 
-def _check(found: ChatRequest, messages: list[JsonObject]) -> None:
+def _check(request: ChatRequest, messages: list[JsonObject]) -> None:
     """Check a translated request; errors have the names of this API."""
     try:
-        check_fields(found)
+        check_fields(request)
     except RequestFieldError as exc:
         # Only here are functions below their tools, and the length has another name.
         name = exc.param.replace("max_completion_tokens", "max_output_tokens")
@@ -155,21 +155,21 @@ def input_messages(items: Sequence[JsonObject]) -> list[JsonObject]:
     Raises:
         RequestFieldError: an item is wrong.
     """
-    found: list[JsonObject] = []
+    documents: list[JsonObject] = []
     for index, item in enumerate(items):
         at = f"input[{index}]"
         match item.get("type", "message"):
             case "message":
-                found.append(_message(at, item))
+                documents.append(_message(at, item))
             case "function_call":
-                _add_call(at, item, found)
+                _add_call(at, item, documents)
             case "function_call_output":
-                found.append(_result(at, item))
+                documents.append(_result(at, item))
             case "reasoning":
                 pass  # Thoughts of an earlier turn, which the chat wire does not carry.
             case other:
                 raise RequestFieldError(f"{at}.type", f"'{str(other)[:40]}' is not supported here")
-    return found
+    return documents
 
 
 def _message(at: str, item: JsonObject) -> JsonObject:

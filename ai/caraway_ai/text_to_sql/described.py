@@ -76,9 +76,9 @@ async def describe(
                 return described
 
     found = await asyncio.gather(*map(one, tables))
-    known = [each for each in found if each is not None]
-    related = relating.found([(each.table, each.columns) for each in known])
-    return [replace(each, relations=related.get(each.table.name, ())) for each in known]
+    described_tables = [each for each in found if each is not None]
+    related = relating.found([(each.table, each.columns) for each in described_tables])
+    return [replace(each, relations=related.get(each.table.name, ())) for each in described_tables]
 
 
 async def _sampled(

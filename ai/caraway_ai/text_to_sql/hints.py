@@ -54,16 +54,16 @@ def _known_tables(error: str) -> Collection[str]:
 
 
 def _joins(
-    tables: Sequence[DescribedTable], found: Collection[TableName], known: Collection[str]
+    tables: Sequence[DescribedTable], names: Collection[TableName], known: Collection[str]
 ) -> Iterator[str]:
     for each in tables:
         for relation in each.relations:
             name, other = plain_table(each.table.name), plain_table(relation.other)
             column = f"{name}.{plain_name(relation.column)}"
             key = f"{other}.{plain_name(relation.other_column)}"
-            if name in known and relation.other in found:
+            if name in known and relation.other in names:
                 yield f"Write: FROM {name} JOIN {other} ON {column} = {key}."
-            elif other in known and each.table.name in found:
+            elif other in known and each.table.name in names:
                 yield f"Write: FROM {other} JOIN {name} ON {column} = {key}."
 
 

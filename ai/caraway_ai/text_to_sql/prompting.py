@@ -44,8 +44,10 @@ async def ranked(
         for each in tables
     ]
     by_name = {each.table.name: each for each in tables}
-    found = await ToolIndex(definitions).search(ToolQuery(question, limit=len(definitions)), embed)
-    best = [by_name.pop(TableName(match.tool.name)) for match in found]
+    matches = await ToolIndex(definitions).search(
+        ToolQuery(question, limit=len(definitions)), embed
+    )
+    best = [by_name.pop(TableName(match.tool.name)) for match in matches]
     return [*best, *by_name.values()]
 
 

@@ -58,16 +58,16 @@ class ModelWithTools:
         rounds = self._rounds(request)
         stamp: JsonObject = {}
         while True:
-            streamed, text, held = StreamedCalls(rounds.runs), list[str](), list[ChatChunk]()
+            streamed, text, chat_chunks = StreamedCalls(rounds.runs), list[str](), list[ChatChunk]()
             async with aclosing(self._chat.stream(rounds.next_request())) as chunks:
                 async for chunk in chunks:
                     stamp = stamp or {"id": chunk["id"], "created": chunk["created"]}
                     is_first = rounds.round_count == 0
-                    if passed := _passed(chunk, streamed, rounds, text, held, is_first):
+                    if passed := _passed(chunk, streamed, rounds, text, chat_chunks, is_first):
                         yield {**passed, **stamp}
             called = streamed.calls
             if streamed.has_others or not called:
-                for chunk in held:
+                for chunk in chat_chunks:
                     yield {**chunk, **stamp}
                 if rounds.usage:
                     yield _usage(stamp, rounds.usage)
@@ -104,7 +104,7 @@ def _passed(
     streamed: StreamedCalls,
     rounds: ToolRounds,
     text: list[str],
-    held: list[ChatChunk],
+    chunks: list[ChatChunk],
     is_first: bool,
 ) -> ChatChunk | None:
     """Take one chunk; return what of it a client sees now. The end of an answer is held back."""
@@ -123,7 +123,7 @@ def _passed(
         delta["tool_calls"] = passing
     made = {**chunk, "choices": [{**choice, "delta": delta}]}
     if choice.get("finish_reason"):
-        held.append(made)
+        chunks.append(made)
         return None
     return made if delta else None
 

@@ -169,12 +169,12 @@ class ResponseRounds(ToolRounds):
 
     def calls_of(self, output: Sequence[JsonObject]) -> Sequence[ToolCall]:
         """Return the calls of the runtime's tools, no more than are run at once."""
-        found = [
+        calls = [
             ToolCall(str(item.get("call_id")), str(item["name"]), str(item.get("arguments") or ""))
             for item in output
             if self.is_own(item)
         ]
-        return found[:_MOST_CALLS]
+        return calls[:_MOST_CALLS]
 
     def is_own(self, item: Mapping[str, Any]) -> bool:
         """True if an item is a call of a tool that the runtime runs."""

@@ -50,8 +50,8 @@ class BuiltinTools:
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools that can be called now."""
-        found = list(self._tools.values())
-        return found if self._data.can_search else [each for each in found if each.name != "search"]
+        tools = list(self._tools.values())
+        return tools if self._data.can_search else [each for each in tools if each.name != "search"]
 
     def _made(self) -> Sequence[BuiltinTool]:
         samples = sampling.tools(self._data, self._rows)
@@ -120,8 +120,8 @@ class BuiltinTools:
         ]
 
     async def _sql(self, arguments: Arguments, caller: ToolCaller) -> Any:
-        found = await self._data.query(arguments["query"], caller, self._rows)
-        return bounding.cut(found.rows) if found.is_truncated else found.rows
+        read_rows = await self._data.query(arguments["query"], caller, self._rows)
+        return bounding.cut(read_rows.rows) if read_rows.is_truncated else read_rows.rows
 
     async def _table_schema(self, arguments: Arguments, caller: ToolCaller) -> Any:
         tables = [self._data.find(name, caller) for name in arguments["tables"]]
@@ -161,14 +161,14 @@ class BuiltinTools:
         return await self._data.search(asked, caller)
 
     def _searchable(self, caller: ToolCaller) -> tuple[str, ...]:
-        found = [
+        names = [
             table.name
             for table in self._data.tables(caller)
             if table.vector_columns or table.text_columns
         ]
-        if not found:
+        if not names:
             raise NotFoundError("no dataset can be searched; query with SQL instead")
-        return tuple(found)
+        return tuple(names)
 
     async def _get_readiness(self, arguments: Arguments, caller: ToolCaller) -> Any:
         components = self._data.components()

@@ -199,31 +199,31 @@ class McpServer:
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
-        wanted = self._connection
-        if wanted.is_web:
+        connection = self._connection
+        if connection.is_web:
             from mcp.client.streamable_http import streamable_http_client
 
             from caraway_ai.tools.mcp_http import http_client
 
-            async with http_client(wanted.headers) as client:
-                yield streamable_http_client(wanted.target, http_client=client)
+            async with http_client(connection.headers) as client:
+                yield streamable_http_client(connection.target, http_client=client)
             return
         from mcp.client.stdio import StdioServerParameters
 
         yield StdioServerParameters(
-            command=wanted.target, args=list(wanted.args), env=dict(wanted.env)
+            command=connection.target, args=list(connection.args), env=dict(connection.env)
         )
 
     async def _listed(self, client: "Client") -> Sequence["McpTool"]:
-        found: list[McpTool] = []
+        tools: list[McpTool] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-            found += filter(None, map(self._tool, page.tools))
+            tools += filter(None, map(self._tool, page.tools))
             cursor = page.next_cursor
-            if cursor is None or len(found) >= _MOST_TOOLS:
+            if cursor is None or len(tools) >= _MOST_TOOLS:
                 break
-        return found[:_MOST_TOOLS]
+        return tools[:_MOST_TOOLS]
 
     def _tool(self, remote: "RemoteTool") -> "McpTool | None":
         """Return a tool of the server under its name here, or None if it cannot be used."""

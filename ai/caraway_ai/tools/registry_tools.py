@@ -50,12 +50,12 @@ class ToolSearchTool:
         )
         if self._index is None:
             self._index = ToolIndex(self._tools)
-        found = await self._index.search(query, self._embed)
+        matches = await self._index.search(query, self._embed)
         return {
             "query": query.text,
             "keywords": list(query.keywords),
             "search_mode": "hybrid_rrf",
-            "tools": list(map(_told, found)),
+            "tools": list(map(_told, matches)),
         }
 
 

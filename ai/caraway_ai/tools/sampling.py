@@ -93,9 +93,9 @@ async def _distinct(
     data: DataAccess, limits: RowLimits, arguments: Arguments, caller: ToolCaller
 ) -> Any:
     table = data.find(arguments["tbl"], caller)
-    known = await data.columns(table.name, caller)
-    asked = arguments.get("cols") or [each.name for each in known][:_MOST_COLUMNS]
-    columns = [_column(name, table, known) for name in asked]
+    known_columns = await data.columns(table.name, caller)
+    asked = arguments.get("cols") or [each.name for each in known_columns][:_MOST_COLUMNS]
+    columns = [_column(name, table, known_columns) for name in asked]
     found: dict[str, Any] = {}
     for column in columns:
         name = quoted(column)

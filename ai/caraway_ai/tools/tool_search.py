@@ -178,8 +178,8 @@ def _fused(
         for number, score in scores.items():
             rank = ranks[score]
             totals[number] += 1 / (RRF_K + rank)  # type: ignore[assignment] # a float counts, too
-            found = ToolMatchSource(source, rank, round(score, 6))
-            sources.setdefault(number, []).append(found)
+            tool_match_source = ToolMatchSource(source, rank, round(score, 6))
+            sources.setdefault(number, []).append(tool_match_source)
     ordered = sorted(totals, key=lambda number: (-totals[number], number))
     return [(number, round(totals[number] / best, 6), sources[number]) for number in ordered]
 

@@ -149,7 +149,7 @@ class BatchedModel:
 
     async def _answered(self, slices: Sequence[_Slice]) -> None:
         try:
-            found = await self._embedded(slices)
+            texts = await self._embedded(slices)
         except ModelInputError as exc:
             if len(slices) > 1:  # The input of one request is no fault of the others.
                 for each in slices:
@@ -162,7 +162,7 @@ class BatchedModel:
             if is_end:
                 raise
         else:
-            for each, part in zip(slices, _parts(found, slices), strict=True):
+            for each, part in zip(slices, _parts(texts, slices), strict=True):
                 _add(each, part)
 
     async def _embedded(self, slices: Sequence[_Slice]) -> EmbeddedTexts:
@@ -179,18 +179,18 @@ def _fail(slices: Sequence[_Slice], exc: BaseException) -> None:
             each.request.answer.set_exception(exc)
 
 
-def _parts(found: EmbeddedTexts, slices: Sequence[_Slice]) -> list[EmbeddedTexts]:
+def _parts(texts: EmbeddedTexts, slices: Sequence[_Slice]) -> list[EmbeddedTexts]:
     """Divide the vectors among slices, and the tokens by the length of the texts."""
     if len(slices) == 1:
-        return [found]
+        return [texts]
     lengths = [sum(map(len, each.items)) for each in slices]
     parts, first, used = [], 0, 0
     passed, total = 0, max(1, sum(lengths))
     for each, length in zip(slices, lengths, strict=True):
         count = each.end - each.first
         passed += length
-        until = found.token_count * passed // total
-        parts.append(EmbeddedTexts(found.vectors.slice(first, count), until - used))
+        until = texts.token_count * passed // total
+        parts.append(EmbeddedTexts(texts.vectors.slice(first, count), until - used))
         first, used = first + count, until
     return parts
 

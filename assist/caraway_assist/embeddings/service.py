@@ -59,15 +59,15 @@ class Embeddings:
 
         `place` is where vectors of datasets are stored, if all processes reach it.
         """
-        wanted = caching or EmbeddingsCacheSettings()
-        most_bytes = wanted.max_stored_size_bytes if wanted.enabled else 0
+        settings = caching or EmbeddingsCacheSettings()
+        most_bytes = settings.max_stored_size_bytes if settings.enabled else 0
         self._stored = (
             StoredVectorsPlace(place, most_bytes) if place is not None and most_bytes else None
         )
-        kept_bytes = wanted.max_size_bytes if wanted.enabled else 0
-        self.recent = RecentVectors(kept_bytes, wanted.item_ttl_s)
-        keeps = caching is not None and wanted.enabled
-        limits = CacheSettings(wanted.max_size_bytes, wanted.item_ttl_s)
+        kept_bytes = settings.max_size_bytes if settings.enabled else 0
+        self.recent = RecentVectors(kept_bytes, settings.item_ttl_s)
+        keeps = caching is not None and settings.enabled
+        limits = CacheSettings(settings.max_size_bytes, settings.item_ttl_s)
         self.answers = KeptAnswers(limits) if keeps else None
         """Answers to requests, if the manifest wants them kept."""
         self._hosting = hosting
@@ -92,15 +92,15 @@ class Embeddings:
         """
         states: dict[str, EmbedderState] = {}
         for declared in manifest.embedders:
-            made = _state(declared, secrets)
+            embedder_state = _state(declared, secrets)
             before = self.states.get(declared.name)
             is_same = (
                 before is not None
                 and before.spec is not None
-                and before.spec == made.spec
+                and before.spec == embedder_state.spec
                 and before.declared.resources == declared.resources
             )
-            states[declared.name] = before if before is not None and is_same else made
+            states[declared.name] = before if before is not None and is_same else embedder_state
         gone = [state for name, state in self.states.items() if states.get(name) is not state]
         has_changed = bool(gone) or states.keys() != self.states.keys()
         self.states = states
@@ -236,10 +236,10 @@ class Embeddings:
         if self.answers is None:
             return await self._batches(name, embedder).embed(items, is_tokens, dimensions)
         key = key_of(embedder.identity, items, is_tokens=is_tokens, dimensions=dimensions)
-        if (found := self.answers.get(key)) is None:
-            found = await self._batches(name, embedder).embed(items, is_tokens, dimensions)
-            self.answers.put(key, found)
-        return found
+        if (texts := self.answers.get(key)) is None:
+            texts = await self._batches(name, embedder).embed(items, is_tokens, dimensions)
+            self.answers.put(key, texts)
+        return texts
 
     @property
     def waiting(self) -> Mapping[str, int]:
@@ -307,14 +307,14 @@ class Embeddings:
             await asyncio.to_thread(self._loaded.forget, [state.spec])
 
     def _count(
-        self, name: str, found: EmbeddedTexts | None, error: CarawayError | None, took_ms: float
+        self, name: str, texts: EmbeddedTexts | None, error: CarawayError | None, took_ms: float
     ) -> None:
         tallies, label = self.tallies, (name,)
         tallies.requests[label] += 1
         tallies.durations.add(label, took_ms)
-        if found is not None:
-            tallies.texts[label] += len(found.vectors)
-            tallies.tokens[label] += found.token_count
+        if texts is not None:
+            tallies.texts[label] += len(texts.vectors)
+            tallies.tokens[label] += texts.token_count
         elif error is not None:
             code = error.code if isinstance(error, ModelError) else type(error).__name__
             tallies.failures[name, code] += 1

@@ -180,10 +180,10 @@ class ModelKeeper:
         """Send the files of the model that are here; executors may have the others."""
         if self._sender is None:
             return ()
-        found: list[SentFile] = []
+        files: list[SentFile] = []
         for written in spec.own_files:
             try:
-                found.append(await self._sender.send(spec.base_dir / written, written))
+                files.append(await self._sender.send(spec.base_dir / written, written))
             except FileNotFoundError:
                 continue
             except OSError as exc:
@@ -193,7 +193,7 @@ class ModelKeeper:
             except CarawayError as exc:
                 kind = exc.type if isinstance(exc, ModelError) else "unavailable"
                 raise ModelError(f"model '{spec.name}': {exc.message}", kind) from exc
-        return tuple(found)
+        return tuple(files)
 
 
 def _limits(params: ModelParams) -> LimitSettings:

@@ -79,8 +79,8 @@ class Models:
         new = [state for name, state in states.items() if self.states.get(name) is not state]
         self.states = states
         self.routes = {
-            worker.name: known
-            if (known := self.routes.get(worker.name)) is not None and known.worker == worker
+            worker.name: route
+            if (route := self.routes.get(worker.name)) is not None and route.worker == worker
             else ModelRoute(worker)
             for worker in manifest.workers
             if worker.is_llm

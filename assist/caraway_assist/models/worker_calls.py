@@ -45,21 +45,21 @@ class BegunModel:
         return answer
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
-        held: list[ChatChunk] = []
+        chat_chunks: list[ChatChunk] = []
         async with aclosing(self._state.callable().chat.stream(request)) as chunks:
             async for chunk in chunks:
                 if not self.has_begun:
-                    held.append(chunk)
-                    if not _says_something(chunk) and len(held) < _HELD_CHUNKS:
+                    chat_chunks.append(chunk)
+                    if not _says_something(chunk) and len(chat_chunks) < _HELD_CHUNKS:
                         continue
                     self.has_begun = True
-                    for each in held:
+                    for each in chat_chunks:
                         yield each
                     continue
                 yield chunk
         if not self.has_begun:
             self.has_begun = True
-            for each in held:
+            for each in chat_chunks:
                 yield each
 
 

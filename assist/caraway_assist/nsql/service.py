@@ -177,8 +177,8 @@ class NsqlService:
         readable = frozenset(table.name for table in tables)
         limited = replace(caller, tables=readable)
         sampling = TableSampling(_SAMPLED_VALUES if question.has_samples else 0)
-        known = await self._known(limited, tables, sampling)
-        ranked: Sequence[DescribedTable] = known
+        described_tables = await self._known(limited, tables, sampling)
+        ranked: Sequence[DescribedTable] = described_tables
         model_caller = ModelCaller(asker.span, asker.principal, uses_tools=False)
 
         async def ask(request: ChatRequest) -> ChatCompletion:
@@ -192,13 +192,19 @@ class NsqlService:
         more = {"prompt_cache_key": key} if key else {}
         room = prompting.MOST_CHARACTERS
         while True:
-            if ranked is known and len(prompting.within(known, room)) < len(known):
-                ranked = await prompting.ranked(question.text, known, self._tools.embed)
+            if ranked is described_tables and len(prompting.within(described_tables, room)) < len(
+                described_tables
+            ):
+                ranked = await prompting.ranked(question.text, described_tables, self._tools.embed)
             shown = prompting.within(ranked, room)
             messages = prompting.messages(question.text, shown, functions)
             try:
                 return await generating.generate(
-                    messages, ask, tried, more=more, advise=partial(error_hint, tables=known)
+                    messages,
+                    ask,
+                    tried,
+                    more=more,
+                    advise=partial(error_hint, tables=described_tables),
                 )
             except ModelInputError as exc:
                 room //= 2
@@ -213,24 +219,24 @@ class NsqlService:
         if (known := self._described.get(key)) is not None:
             self._described.move_to_end(key)
             return known
-        found = await described.describe(self._tools.data, caller, tables, sampling)
-        if len(found) == len(tables):
-            self._described[key] = found
+        described_tables = await described.describe(self._tools.data, caller, tables, sampling)
+        if len(described_tables) == len(tables):
+            self._described[key] = described_tables
             if len(self._described) > _KEPT:
                 self._described.popitem(last=False)
-        return found
+        return described_tables
 
     def _model(self, name: str | None) -> str:
         if name and name in self._models.names:
             return name
         # A worker is a choice that a caller makes by its name.
-        known = self._models.states
-        if (not name or name == _ANY_MODEL) and len(known) == 1:
-            return next(iter(known))
+        states = self._models.states
+        if (not name or name == _ANY_MODEL) and len(states) == 1:
+            return next(iter(states))
         listed = ", ".join(sorted(self._models.names)) or "none"
         if name and name != _ANY_MODEL:
             raise InvalidRequestError(f"model '{name[:100]}' not found; known: {listed}")
-        if not known:
+        if not states:
             raise InvalidRequestError("the manifest has no model; add one under 'models'")
         raise InvalidRequestError(f"name a 'model', for the manifest has several: {listed}")
 
@@ -253,20 +259,20 @@ class NsqlService:
         """
         data = self._tools.data
         if datasets is None:
-            found = list(data.tables(caller))
+            tables = list(data.tables(caller))
         elif not datasets:
             raise InvalidRequestError("'datasets' names none; leave it out for all of them")
         else:
             try:
-                found = [data.find(name, caller) for name in dict.fromkeys(datasets)]
+                tables = [data.find(name, caller) for name in dict.fromkeys(datasets)]
             except NotFoundError as exc:
                 raise InvalidRequestError(f"'datasets': {exc.message}") from exc
         if allowed is None:
-            return found
-        others = [table.name for table in found if table.name not in allowed]
+            return tables
+        others = [table.name for table in tables if table.name not in allowed]
         if others and datasets is not None:
             raise InvalidRequestError(f"'datasets': the model may not read '{others[0]}'")
-        return [table for table in found if table.name in allowed]
+        return [table for table in tables if table.name in allowed]
 
 
 def _request(sql: str, tables: frozenset[TableName], asker: Asker) -> QueryRequest:

@@ -39,7 +39,7 @@ async def explained(
     return None
 
 
-def _as_sent(found: re.Match[str]) -> str:
-    line, column = int(found["line"]), int(found["column"])
+def _as_sent(match: re.Match[str]) -> str:
+    line, column = int(match["line"]), int(match["column"])
     opening = 1 if line == 2 else 0
     return f"Line: {line - 1}, Column: {column - opening}"

@@ -66,8 +66,8 @@ class QueryVectors:
 
     async def _embedded(self, text: str, model: str) -> Sequence[float]:
         span = spans.current.get() or spans.start(None)
-        found = await self.embeddings.embed(model, [text], span.child())
-        return [float(each) for each in found.vectors.flatten().to_pylist()]
+        texts = await self.embeddings.embed(model, [text], span.child())
+        return [float(each) for each in texts.vectors.flatten().to_pylist()]
 
     def _ended(self, key: _Key, work: "asyncio.Task[Sequence[float]]") -> None:
         del self._waiting[key]

@@ -54,10 +54,14 @@ class RerankerModels:
         """Take the rerankers of a manifest; those that did not change stay as they are."""
         states: dict[str, RerankerState] = {}
         for declared in manifest.rerankers:
-            made = _state(declared, secrets)
+            reranker_state = _state(declared, secrets)
             before = self.states.get(declared.name)
-            is_same = before is not None and before.spec is not None and before.spec == made.spec
-            states[declared.name] = before if before is not None and is_same else made
+            is_same = (
+                before is not None
+                and before.spec is not None
+                and before.spec == reranker_state.spec
+            )
+            states[declared.name] = before if before is not None and is_same else reranker_state
         gone = [state for name, state in self.states.items() if states.get(name) is not state]
         new = [state for name, state in states.items() if self.states.get(name) is not state]
         self.states = states

@@ -162,11 +162,11 @@ class SearchService:
         run = TableRankings(self.ranker, request, predicate, at)
         made = [rankings(table) for table in tables]
         keeps_scores = _are_comparable([each for own in made for each in own], tables)
-        found = await tasks.together(
+        searched_tables = await tasks.together(
             [run.table(table, own, keeps_scores) for table, own in zip(tables, made, strict=True)]
         )
-        ranked = [each for searched in found for each in searched.ranked]
-        results = _best(found, request)
+        ranked = [each for searched in searched_tables for each in searched.ranked]
+        results = _best(searched_tables, request)
         return orjson.dumps(results), all(each.reads_only_catalog for each in ranked)
 
     def _record(
@@ -218,21 +218,21 @@ def _are_comparable(made: Sequence[Ranking], tables: Sequence[SearchableTable]) 
     return len(kinds) == 1
 
 
-def _best(found: Sequence[SearchedTable], request: SearchRequest) -> list[dict[str, Any]]:
+def _best(tables: Sequence[SearchedTable], request: SearchRequest) -> list[dict[str, Any]]:
     """Return the best rows of all tables; ties are in the order of the request."""
     places = [
         (-row.score, number, place)
-        for number, searched in enumerate(found)
+        for number, searched in enumerate(tables)
         for place, row in enumerate(searched.rows)
     ]
     best = sorted(places)[: request.limit]
     values: dict[tuple[int, int], tuple[orjson.Fragment | None, orjson.Fragment | None]] = {}
-    for number, searched in enumerate(found):
+    for number, searched in enumerate(tables):
         own = [place for _, chosen, place in best if chosen == number]
         for place, row in zip(own, _values(searched, own, request), strict=True):
             values[number, place] = row
     return [
-        _result(found[number], found[number].rows[place], values[number, place])
+        _result(tables[number], tables[number].rows[place], values[number, place])
         for _, number, place in best
     ]
 

@@ -61,9 +61,9 @@ class TableRankings:
         return not is_cut or limit >= MOST_HITS or len(searched.rows) >= self._request.limit
 
     async def _searched(
-        self, table: SearchableTable, made: Sequence[Ranking], limit: int, keeps_scores: bool
+        self, table: SearchableTable, rankings: Sequence[Ranking], limit: int, keeps_scores: bool
     ) -> SearchedTable:
-        ranked = await tasks.together([self._ranked(each, limit) for each in made])
+        ranked = await tasks.together([self._ranked(each, limit) for each in rankings])
         return SearchedTable(
             table,
             ranked,
@@ -71,7 +71,7 @@ class TableRankings:
         )
 
     async def _ranked(self, ranking: Ranking, limit: int) -> RankedTable:
-        wanted = RankingRequest(
+        request = RankingRequest(
             self._request.text,
             self._request.words,
             _columns(ranking.table, self._request),
@@ -80,7 +80,7 @@ class TableRankings:
             has_chunks=True,
         )
         async with self._slots:
-            return await self._ranker.ranked(ranking, wanted, self._at)
+            return await self._ranker.ranked(ranking, request, self._at)
 
 
 def _columns(table: SearchableTable, request: SearchRequest) -> tuple[str, ...]:

@@ -140,8 +140,8 @@ class TableRanker:
 
         table = ranking.table
         language = table.keyword_settings.language
-        wanted = TextRequest(request.words, language, (1.0,) * len(ranking.columns))
-        by = WordOrder(ranking.columns, wanted.text, language, wanted.boosts)
+        text_request = TextRequest(request.words, language, (1.0,) * len(ranking.columns))
+        by = WordOrder(ranking.columns, text_request.text, language, text_request.boosts)
         best = _rows(ranking, request)
         # An index counts what scores need in the same call, or fails: no statement does both. Its
         # text and parameter only distinguish this statement from others.
@@ -153,16 +153,16 @@ class TableRanker:
         )
         with suppress(NotDistributableError):
             return _ranked(ranking, request, *await self.read(at_once, at))
-        counting = statements.text_statistics(table.name, ranking.columns, wanted.encoded())
+        counting = statements.text_statistics(table.name, ranking.columns, text_request.encoded())
         counting = replace(counting, index=IndexOrder(table.name, by))
         counted, is_steady = await self.read(counting, at)
         (found,) = counted.column(0).to_pylist()
         if not found:
             empty = _rows(ranking, request).statement("CAST(NULL AS DOUBLE)", {})
             return _ranked(ranking, request, *await self.read(empty, at))
-        wanted = wanted.with_statistics(found)
+        text_request = text_request.with_statistics(found)
         statement = best.statement(
-            statements.text_score(ranking.columns), {"request": wanted.encoded()}
+            statements.text_score(ranking.columns), {"request": text_request.encoded()}
         )
         rows, is_steady_too = await self.read(statement, at)
         return _ranked(ranking, request, rows, is_steady and is_steady_too)
@@ -202,9 +202,9 @@ class TableRanker:
         token = spans.current.set(span)
         start_ns, error, rows = time.time_ns(), None, 0
         try:
-            found = await work()
-            rows = found.rows.num_rows
-            return found
+            table = await work()
+            rows = table.rows.num_rows
+            return table
         except CarawayError as exc:
             error = exc.message
             raise

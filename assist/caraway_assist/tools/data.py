@@ -61,12 +61,12 @@ class RuntimeData:
 
     def tables(self, caller: ToolCaller) -> Sequence[KnownTable]:
         """Return the datasets and views that the caller may read."""
-        found = [
+        tables = [
             _known(state.dataset, "dataset", state.status)
             for state in self._catalog.datasets.values()
         ]
-        found += [_known(state.view, "view", state.status) for state in self._views()]
-        return [table for table in found if _may_read(table.name, caller)]
+        tables += [_known(state.view, "view", state.status) for state in self._views()]
+        return [table for table in tables if _may_read(table.name, caller)]
 
     def find(self, name: str, caller: ToolCaller) -> KnownTable:
         """Return the table with this name, however it is written.
@@ -80,8 +80,8 @@ class RuntimeData:
         except ValueError:
             spelled = (name, name)
         for each in spelled:
-            if (known := tables.get(TableName(each))) is not None:
-                return known
+            if (known_table := tables.get(TableName(each))) is not None:
+                return known_table
             if (found := self._in_catalog(TableName(each), caller)) is not None:
                 return found
         raise NotFoundError(registry.unknown("table", name[:100], tables))

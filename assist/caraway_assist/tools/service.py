@@ -106,11 +106,11 @@ class ToolService:
         """
         self._failed = {}
         self._builtin.allowed = None
-        made: list[Tool] = []
+        tools: list[Tool] = []
         kept: dict[str, _Connected] = {}
         for declared in manifest.tools:
             try:
-                self._add(declared, secrets, made, kept)
+                self._add(declared, secrets, tools, kept)
             except CarawayError as exc:
                 self._failed[declared.name] = exc.message
                 logger.warning("tool left out", extra={"tool": declared.name,
@@ -122,7 +122,7 @@ class ToolService:
         servers = (each.server for each in kept.values())
         self.toolbox.sources = [
             self._builtin,
-            DeclaredTools(made),
+            DeclaredTools(tools),
             FunctionTools(manifest.functions, self.data, self._rows),
             *self._memory(manifest),
             *servers,
@@ -147,7 +147,7 @@ class ToolService:
         self,
         declared: DeclaredTool,
         secrets: SecretResolver,
-        made: list[Tool],
+        tools: list[Tool],
         kept: dict[str, "_Connected"],
     ) -> None:
         match declared.kind:
@@ -156,18 +156,18 @@ class ToolService:
                 if allowed is not None:
                     self._builtin.allowed = frozenset(map(str.strip, allowed.split(",")))
             case "sql":
-                made.append(SqlTool(declared, self.data, self._rows))
+                tools.append(SqlTool(declared, self.data, self._rows))
             case "http":
                 # Most manifests have no such tool, and every start would load its module.
                 from caraway_ai.tools.http_tool import HttpService, HttpTool
 
                 params = secrets.expand_all(declared.params)
-                made.append(HttpTool(declared, HttpService.from_params(declared, params)))
+                tools.append(HttpTool(declared, HttpService.from_params(declared, params)))
             case "websearch":
                 # As for HTTP.
                 from caraway_ai.tools.web_search import WebSearchTool
 
-                made.append(WebSearchTool(declared, secrets.expand_all(declared.params)))
+                tools.append(WebSearchTool(declared, secrets.expand_all(declared.params)))
             case "mcp":
                 known = self._servers.get(declared.name)
                 is_same = known is not None and known.declared == declared

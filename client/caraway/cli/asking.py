@@ -55,16 +55,14 @@ def nsql(
         )
         print(sql)
         return
-    found = client.nsql(question, datasets=dataset, model=model, sample_data_enabled=samples)
-    rows = found["data"]
+    row = client.nsql(question, datasets=dataset, model=model, sample_data_enabled=samples)
+    rows = row["data"]
     if format is NsqlFormat.JSON:
         print(json.dumps(rows, ensure_ascii=False))
         return
     # Beside the rows, so that a pipe gets only these.
-    print(terminals.shown(found["sql"], sys.stderr), file=sys.stderr)
-    columns = [field["name"] for field in found["schema"]["fields"]] or list(
-        rows[0] if rows else ()
-    )
+    print(terminals.shown(row["sql"], sys.stderr), file=sys.stderr)
+    columns = [field["name"] for field in row["schema"]["fields"]] or list(rows[0] if rows else ())
     from caraway.cli.tables import print_table
 
     print_table(rows, columns)

@@ -158,15 +158,17 @@ def connect(
             "CARAWAY_FLIGHT_URL are addresses, too)",
             param_hint="--profile",
         )
-    found = profiles.ConnectionProfile()
+    connection_profile = profiles.ConnectionProfile()
     if not has_address:
-        found = profiles.load(profiles.config_path(), profile)
-    roots = cacert or (Path(found.cacert).expanduser() if found.cacert else None)
+        connection_profile = profiles.load(profiles.config_path(), profile)
+    roots = cacert or (
+        Path(connection_profile.cacert).expanduser() if connection_profile.cacert else None
+    )
     try:
         return Client(
-            api_key or found.api_key,
-            http_url=url or found.url or None,
-            flight_url=flight_url or found.flight_url or None,
+            api_key or connection_profile.api_key,
+            http_url=url or connection_profile.url or None,
+            flight_url=flight_url or connection_profile.flight_url or None,
             tls_root_cert=roots,
             max_retries=COMMAND_RETRIES,
         )

@@ -138,11 +138,11 @@ def list_queries(
     format: options.StatusFormatOption = StatusFormat.TABLE,
 ) -> None:
     """List your queries, newest first."""
-    found = client.list_queries(status, limit)
+    rows = client.list_queries(status, limit)
     if format is StatusFormat.JSON:
-        print(json.dumps(found))
+        print(json.dumps(rows))
     else:
-        _table(found, ["query_id", "status", "created_at", "sql_preview"])
+        _table(rows, ["query_id", "status", "created_at", "sql_preview"])
 
 
 def build() -> typer.Typer:

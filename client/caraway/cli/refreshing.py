@@ -52,8 +52,8 @@ def refresh(
         return
     before = client.acceleration(name)
     client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode)
-    found = wait_for_refresh(client, name, before, sys.stderr)
-    print(f"{name}: version {found.version}, {_amount(found.rows, found.bytes)}")
+    status = wait_for_refresh(client, name, before, sys.stderr)
+    print(f"{name}: version {status.version}, {_amount(status.rows, status.bytes)}")
 
 
 def wait_for_refresh(

@@ -33,14 +33,14 @@ def list_snapshots(
     format: options.StatusFormatOption = StatusFormat.TABLE,
 ) -> None:
     """List the last snapshots of a dataset, the oldest first."""
-    found = client.snapshots(name, limit=limit)
+    rows = client.snapshots(name, limit=limit)
     if format is StatusFormat.JSON:
-        print(json.dumps(found))
+        print(json.dumps(rows))
         return
     # rich takes 0.1 s to import.
     from caraway.cli import tables
 
-    tables.print_table([_row(each) for each in found], _COLUMNS)
+    tables.print_table([_row(each) for each in rows], _COLUMNS)
 
 
 @options.connected
@@ -51,13 +51,13 @@ def show(
     format: options.StatusFormatOption = StatusFormat.TABLE,
 ) -> None:
     """Show a snapshot of a dataset."""
-    found = client.snapshot(name, snapshot_id)
+    row = client.snapshot(name, snapshot_id)
     if format is StatusFormat.JSON:
-        print(json.dumps(found))
+        print(json.dumps(row))
         return
     from caraway.cli import tables
 
-    tables.print_table([_row(found)], (*_COLUMNS, "location", "checksum"))
+    tables.print_table([_row(row)], (*_COLUMNS, "location", "checksum"))
 
 
 @options.connected

@@ -110,10 +110,10 @@ class AnswerFeed(PumpSource):
             )
             return info.schema
         if len(info.endpoints) > 1:
-            self._batches = made = OrderedEndpoints(
+            self._batches = endpoints = OrderedEndpoints(
                 [partial(self._pump, endpoint) for endpoint in info.endpoints]
             )
-            return made.read_schema()
+            return endpoints.read_schema()
         # No other stream to read, so this thread reads.
         self._batches = only = self._feed(info.endpoints[0])
         return only.read_schema()

@@ -59,10 +59,10 @@ class PreparedPool:
         with self._lock:
             abandoned, self._abandoned = self._abandoned, []
             key = next((key for key, each in self._idle.items() if each.sql == sql), None)
-            found = self._idle.pop(key) if key is not None else None
+            handle = self._idle.pop(key) if key is not None else None
         for each in abandoned:
             close(client, options, each)
-        return found or prepare(client, options, sql)
+        return handle or prepare(client, options, sql)
 
     def give_back(self, client: Any, options: Any, used: PreparedHandle) -> None:
         """Keep a statement for the next use, and close the one that was unused for longest."""
@@ -84,10 +84,10 @@ class PreparedPool:
     def clear(self) -> list[PreparedHandle]:
         """Remove all statements that are not in use, and return them."""
         with self._lock:
-            found = [*self._idle.values(), *self._abandoned]
+            handles = [*self._idle.values(), *self._abandoned]
             self._idle.clear()
             self._abandoned.clear()
-        return found
+        return handles
 
 
 def prepare(client: Any, options: Any, sql: str) -> PreparedHandle:

@@ -105,10 +105,10 @@ class Management(Routes[Row, str, bytes, None]):
     ) -> Row:
         """Wait for a deployment to end, at most `timeout_s` seconds, and return it."""
         watch = waiting.Watch(timeout_s, on_change)
-        found = self.get_deployment(project_id, deployment_id)
-        while not watch.is_over(found):
-            found = self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
-        return found
+        row = self.get_deployment(project_id, deployment_id)
+        while not watch.is_over(row):
+            row = self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
+        return row
 
     def _object(self, call: Call) -> Row:
         return parsing.parse_object(self._content(call))
@@ -199,10 +199,10 @@ class AsyncManagement(Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], A
     ) -> Row:
         """Wait for a deployment to end, at most `timeout_s` seconds, and return it."""
         watch = waiting.Watch(timeout_s, on_change)
-        found = await self.get_deployment(project_id, deployment_id)
-        while not watch.is_over(found):
-            found = await self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
-        return found
+        deployment = await self.get_deployment(project_id, deployment_id)
+        while not watch.is_over(deployment):
+            deployment = await self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
+        return deployment
 
     def _object(self, call: Call) -> Awaitable[Row]:
         return self._calls.run_call(lambda: self._blocking._object(call))

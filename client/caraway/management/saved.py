@@ -71,7 +71,7 @@ def load(file: Path) -> SavedCredentials:
         mode = file.stat().st_mode
         document = json.loads(file.read_text(encoding="utf-8"))
         services = {url: SavedCredential(**entry) for url, entry in document["services"].items()}
-        found = SavedCredentials(str(document["current"]), services)
+        credentials = SavedCredentials(str(document["current"]), services)
     except FileNotFoundError:
         return SavedCredentials()
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as exc:
@@ -80,7 +80,7 @@ def load(file: Path) -> SavedCredentials:
         ) from exc
     if mode & 0o077:
         raise CarawayError(f"other users may read {file}; run: chmod 600 {file}")
-    return found
+    return credentials
 
 
 def save(file: Path, credentials: SavedCredentials) -> None:

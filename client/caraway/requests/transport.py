@@ -202,9 +202,9 @@ def _api_error(response: httpx.Response) -> ApiError:
         if len(body) > ERROR_TEXT_LIMIT:
             break
     text = bytes(body[:ERROR_TEXT_LIMIT]).decode("utf-8", "replace").strip()
-    found = _error_object(text)
-    message = str(found.get("error") or found.get("message") or "")
-    code, details = found.get("code"), found.get("details")
+    error_object = _error_object(text)
+    message = str(error_object.get("error") or error_object.get("message") or "")
+    code, details = error_object.get("code"), error_object.get("details")
     return ApiError(
         response.status_code,
         message or text,

@@ -47,8 +47,8 @@ class ShellCompleter(Completer):
         return self._names().tables() if command == ".schema" else self._commands.get(command, ())
 
     def _in_sql(self, before: str, text: str) -> Iterator[Completion]:
-        found = _WORD.search(before)
-        word = found[0] if found else ""
+        match = _WORD.search(before)
+        word = match[0] if match else ""
         names = self._names()
         if _AFTER_TABLE_WORD.search(before):
             return _starting_with(word, [*names.tables(), *names.table_functions])
@@ -75,8 +75,8 @@ def _table_of(owner: str, text: str) -> str:
     """Return the table that an alias refers to, or the name itself if it is not an alias."""
     alias = re.escape(owner)
     named = rf"\b(?:from|join)\s+([\w.]+)\s+(?:as\s+)?{alias}\b"
-    found = re.search(named, comments.left_out(text), re.I)
-    return found[1] if found else owner
+    match = re.search(named, comments.left_out(text), re.I)
+    return match[1] if match else owner
 
 
 def _starting_with(word: str, candidates: Iterable[str]) -> Iterator[Completion]:

@@ -156,19 +156,19 @@ class StoreApplication:
         return int(text)
 
     async def _exists(self, folder: Path, name: str) -> bool:
-        found = await self._in_thread(lambda: self._chunks.open_chunk(folder, name))
-        if found is not None:
-            found.close()
-        return found is not None
+        file = await self._in_thread(lambda: self._chunks.open_chunk(folder, name))
+        if file is not None:
+            file.close()
+        return file is not None
 
     async def _get_chunk(
         self, folder: Path, name: str, headers: Mapping[bytes, bytes], reply: Reply
     ) -> None:
-        found = await self._in_thread(lambda: self._chunks.open_chunk(folder, name))
-        if found is None:
+        file = await self._in_thread(lambda: self._chunks.open_chunk(folder, name))
+        if file is None:
             raise HttpError(404, "no such chunk")
-        with found:
-            size = await self._in_thread(lambda: found.seek(0, 2))
+        with file:
+            size = await self._in_thread(lambda: file.seek(0, 2))
             part = ranges.parse_range(headers.get(b"range", b"").decode("latin-1"), size)
             if part is None:
                 raise HttpError(416, f"the chunk has {size} bytes", ((b"content-range",
@@ -185,13 +185,13 @@ class StoreApplication:
                 about.append((b"content-range", content_range))
                 await reply.start_response(206, part.end - part.start, about)
             if not reply.is_head:
-                await self._send_blocks(found, part, reply)
+                await self._send_blocks(file, part, reply)
 
-    async def _send_blocks(self, found: BinaryIO, part: ranges.ByteRange, reply: Reply) -> None:
-        await self._in_thread(lambda: found.seek(part.start))
+    async def _send_blocks(self, file: BinaryIO, part: ranges.ByteRange, reply: Reply) -> None:
+        await self._in_thread(lambda: file.seek(part.start))
         left = part.end - part.start
         while left:
-            block = await self._in_thread(partial(found.read, min(left, BLOCK_BYTES)))
+            block = await self._in_thread(partial(file.read, min(left, BLOCK_BYTES)))
             if not block:
                 raise ConnectionError("the chunk was truncated while it was sent")
             left -= len(block)

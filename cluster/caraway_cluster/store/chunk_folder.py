@@ -30,8 +30,8 @@ def folder_of(steps: Sequence[str]) -> Path | None:
 
 def checksum_of(name: str) -> str | None:
     """Return the checksum in the name of a chunk; None if it is not the name of a chunk."""
-    found = _CHUNK.fullmatch(name)
-    return found[1] if found else None
+    match = _CHUNK.fullmatch(name)
+    return match[1] if match else None
 
 
 class ChunkFolder:
@@ -87,8 +87,8 @@ class ChunkFolder:
         """Return the keys below a prefix that have chunks, sorted."""
         place = self._root / prefix if prefix else self._root
         with suppress(FileNotFoundError, NotADirectoryError):
-            found = [path for path in place.iterdir() if chunks.is_key(path.name)]
-            return sorted(path.name for path in found if _has_chunks(path))
+            paths = [path for path in place.iterdir() if chunks.is_key(path.name)]
+            return sorted(path.name for path in paths if _has_chunks(path))
         return []
 
     def check_writable(self) -> None:

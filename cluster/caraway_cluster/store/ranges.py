@@ -20,10 +20,10 @@ def parse_range(header: str, size: int) -> ByteRange | None:
 
     An invalid header, or one with several ranges, selects all bytes, as RFC 9110 allows.
     """
-    found = _RANGE.fullmatch(header.replace(" ", ""))
-    if found is None or not (found[1] or found[2]):
+    match = _RANGE.fullmatch(header.replace(" ", ""))
+    if match is None or not (match[1] or match[2]):
         return ByteRange(0, size, is_whole=True)
-    first, last = found[1], found[2]
+    first, last = match[1], match[2]
     if not first:
         length = min(int(last), size)
         return ByteRange(size - length, size) if length else None

@@ -59,11 +59,11 @@ class Plugins(Mapping[str, "EntryPoint"]):
             NotInstalledError: the plug-in, or a package that it needs, is not installed.
         """
         try:
-            found = self[name]
+            point = self[name]
         except KeyError:
             raise UnknownPluginError(self.unknown(name)) from None
-        with self._naming_the_extra(found):
-            loaded = found.load()
+        with self._naming_the_extra(point):
+            loaded = point.load()
             return loaded.load() if isinstance(loaded, Declaration) else loaded
 
     def build(self, name: str, *arguments: Any, **named: Any) -> Any:
@@ -125,14 +125,14 @@ COMMANDS = Plugins("command", "caraway.commands")
 
 def connector(name: str) -> Connector:
     """Return the declaration of a source; see `Plugins.declared`."""
-    found = SOURCES.declared(name)
-    return found if isinstance(found, Connector) else _UNDECLARED_CONNECTOR
+    declaration = SOURCES.declared(name)
+    return declaration if isinstance(declaration, Connector) else _UNDECLARED_CONNECTOR
 
 
 def catalog_connector(name: str) -> CatalogConnector:
     """Return the declaration of a source of catalogs; see `Plugins.declared`."""
-    found = CATALOG_SOURCES.declared(name)
-    return found if isinstance(found, CatalogConnector) else _UNDECLARED_CATALOG
+    declaration = CATALOG_SOURCES.declared(name)
+    return declaration if isinstance(declaration, CatalogConnector) else _UNDECLARED_CATALOG
 
 
 def database_reader(name: str) -> DatabaseReader:

@@ -33,11 +33,11 @@ def check(model: type[Shape], document: Document) -> CheckedDocument[Shape]:
         )
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_input=False)
-        found = [_problem(model, document, error) for error in errors]
+        problems = [_problem(model, document, error) for error in errors]
         # Where a key takes one of several kinds, pydantic complains once for each kind.
-        firsts = {problem.path: problem for problem in reversed(found)}
+        firsts = {problem.path: problem for problem in reversed(problems)}
         return CheckedDocument(
-            None, tuple(problem for problem in found if problem is firsts[problem.path])
+            None, tuple(problem for problem in problems if problem is firsts[problem.path])
         )
 
 

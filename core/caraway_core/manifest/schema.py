@@ -19,12 +19,12 @@ _READ = ("float", "int", "str", "tuple", "dict")
 def json_schema() -> dict[str, Any]:
     """Return the schema. It allows more than the checks do: it has no references and no rules."""
     models: dict[str, type[Section]] = {"": ManifestSection, **COMPONENTS}
-    places, found = TypeAdapter.json_schemas(
+    places, json_schema_value = TypeAdapter.json_schemas(
         [(key, "validation", TypeAdapter(model)) for key, model in models.items()],
         by_alias=True,
         schema_generator=_Generator,
     )
-    shared: dict[str, Any] = found["$defs"]
+    shared: dict[str, Any] = json_schema_value["$defs"]
     top = shared.pop(ManifestSection.__name__)
     for key in COMPONENTS:
         top["properties"][key] = {"type": "array", "items": places[key, "validation"]}

@@ -40,18 +40,18 @@ def _check(call: TableCall, manifest: Manifest) -> None:
     """
     if not call.arguments or not isinstance(parts := call.arguments[0].value, tuple):
         return  # The engine says what is wrong with it.
-    wanted = names.identity(".".join(parts[-2:]))
-    if any(names.identity(each.name) == wanted for each in manifest.views):
+    identity = names.identity(".".join(parts[-2:]))
+    if any(names.identity(each.name) == identity for each in manifest.views):
         return
-    found = [each for each in manifest.datasets if names.identity(each.name) == wanted]
+    datasets = [each for each in manifest.datasets if names.identity(each.name) == identity]
     at = f"{call.where}: {call.function}"
-    if not found and len(parts) > 1:
+    if not datasets and len(parts) > 1:
         return  # It may be of a catalog.
-    if not found:
+    if not datasets:
         known = [each.name for each in manifest.datasets]
         known += [each.name for each in manifest.views]
-        raise InvalidQueryError(f"{at}: {registry.unknown('dataset or view', wanted, known)}")
-    (dataset,) = found
+        raise InvalidQueryError(f"{at}: {registry.unknown('dataset or view', identity, known)}")
+    (dataset,) = datasets
     columns, key = [each.column for each in dataset.search.keywords], "full_text_search"
     if call.function == VECTOR_SEARCH:
         columns, key = [each.column for each in dataset.search.embedded], "embeddings"

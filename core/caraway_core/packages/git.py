@@ -102,13 +102,11 @@ async def find_branch(url: str, branch: str | None) -> str | None:
     """
     with _commands(url, None) as commands:
         if branch is not None:
-            found = await commands.run_git(
-                "ls-remote", "--heads", "--", url, f"refs/heads/{branch}"
-            )
-            names = {line.partition(b"\t")[2].decode() for line in found.splitlines()}
+            git = await commands.run_git("ls-remote", "--heads", "--", url, f"refs/heads/{branch}")
+            names = {line.partition(b"\t")[2].decode() for line in git.splitlines()}
             return branch if f"refs/heads/{branch}" in names else None
-        found = await commands.run_git("ls-remote", "--symref", "--", url, "HEAD")
-    for line in found.decode(errors="replace").splitlines():
+        git = await commands.run_git("ls-remote", "--symref", "--", url, "HEAD")
+    for line in git.decode(errors="replace").splitlines():
         if line.startswith("ref: refs/heads/"):
             return line.split("\t")[0].removeprefix("ref: refs/heads/")
     return None
@@ -127,8 +125,8 @@ async def fetched(url: str, ref: str, token: str | None = None) -> AsyncIterator
             "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules",
             "--filter=blob:none", "--", "origin", ref,
         )  # fmt: skip
-        found = await commands.run_git("rev-parse", "--verify", "FETCH_HEAD^{commit}")
-        sha = found.decode().strip()
+        git = await commands.run_git("rev-parse", "--verify", "FETCH_HEAD^{commit}")
+        sha = git.decode().strip()
         message = (await commands.run_git("log", "-1", "--format=%s", sha)).decode(errors="replace")
         yield Checkout(sha, message.strip()[:500], commands)
 

@@ -172,10 +172,10 @@ def unpack(batch: pa.RecordBatch) -> Sequence[StoredChunk]:
 def in_order(chunks: Iterable[StoredChunk]) -> Sequence[ChunkInfo]:
     """Return the chunks of the last attempt of each task, in row order."""
     last: dict[int, int] = {}
-    found = list(chunks)
-    for each in found:
+    stored_chunks = list(chunks)
+    for each in stored_chunks:
         last[each.task] = max(each.attempt, last.get(each.task, 0))
-    counting = [each for each in found if each.is_chunk and each.attempt == last[each.task]]
+    counting = [each for each in stored_chunks if each.is_chunk and each.attempt == last[each.task]]
     counting.sort(key=lambda each: (each.task, each.chunk.index))
     return [each.chunk for each in counting]
 

@@ -15,6 +15,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.loading import registry
 from caraway_core.sqltext import (
     builtin_functions,
+    constants,
     function_bodies,
     function_calls,
     lexer,
@@ -29,13 +30,7 @@ MOST_IN_BODY = 64 * 1024
 _DEEPEST = 32
 _KEPT = 256
 _LONGEST_KEPT = 16 * 1024
-_CONSTANTS = frozenset(
-    "AND AS BETWEEN CASE CAST CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DATE ELSE END FALSE IN "
-    "INTERVAL IS LIKE NOT NULL OR THEN TIME TIMESTAMP TRUE TRY_CAST WHEN".split()
-)
-
 _IN_WORDS = re.compile(r"[\w@#$]")
-_NO_CONSTANTS = builtin_functions.AGGREGATES | builtin_functions.RANDOM
 
 
 class FunctionBodyError(Exception):
@@ -105,13 +100,13 @@ class Expander:
             if (known := self._kept.get(sql)) is not None:
                 self._kept.move_to_end(sql)
                 return known
-        made = _Expansion(self._linked, sql, most_added).made()
-        if len(sql) <= _LONGEST_KEPT and len(made.sql) <= _LONGEST_KEPT:
+        expanded_sql = _Expansion(self._linked, sql, most_added).made()
+        if len(sql) <= _LONGEST_KEPT and len(expanded_sql.sql) <= _LONGEST_KEPT:
             with self._lock:
-                self._kept[sql] = made
+                self._kept[sql] = expanded_sql
                 if len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
-        return made
+        return expanded_sql
 
     def _link(self, name: str, chain: tuple[str, ...]) -> None:
         if name in self._linked:
@@ -254,7 +249,7 @@ class _Expansion:
                 if parameter.default is None:
                     self._fail(call, function, f"its argument `{parameter.name}` is missing")
                 text = parameter.default
-            elif function.is_table and not _is_constant(text):
+            elif function.is_table and not constants.is_constant(text):
                 self._fail(
                     call,
                     function,
@@ -362,40 +357,3 @@ def _numbered(sql: str) -> str:
         pieces += sql[done : match.start()], f"${count}{space}"
         done = match.start() + 1
     return "".join((*pieces, sql[done:]))
-
-
-def _is_constant(text: str) -> bool:
-    """Return whether an expression reads no column: it has no names but those of calls."""
-    tokens = list(lexer.significant(text))
-    levels: list[str] = []
-    for number, token in enumerate(tokens):
-        before = tokens[number - 1] if number else None
-        following = tokens[number + 1].text if number + 1 < len(tokens) else ""
-        word = token.text.upper() if token.kind == "word" else ""
-        match token.kind:
-            case "open":
-                levels.append(before.text.upper() if before and before.kind == "word" else "")
-            case "close":
-                if levels:
-                    levels.pop()
-            case "name" | "variable":
-                return False
-            case "word":
-                if word == "SELECT" or token.text.lower() in _NO_CONSTANTS:
-                    return False
-                is_type = before is not None and (
-                    before.text.upper() in ("AS", "::") or _is_type(tokens, number)
-                )
-                if word not in _CONSTANTS and following != "(" and not is_type:
-                    return False
-    return True
-
-
-def _is_type(tokens: Sequence[lexer.SqlToken], number: int) -> bool:
-    """Return whether a word continues a type, such as PRECISION in DOUBLE PRECISION."""
-    for token in reversed(tokens[:number]):
-        if token.kind != "word":
-            return token.text == "::" or token.kind == "text"
-        if token.text.upper() == "AS":
-            return True
-    return False

@@ -38,11 +38,11 @@ def tokens_of(text: str) -> list[SqlToken]:
     Raises:
         ValueError: a string, comment or parenthesis has no end, or there is more than a statement.
     """
-    found = [each for each in lexer.tokens(f"{text}\n;") if each.kind != "comment"]
-    if not found or found.pop().kind != "end":
+    tokens = [each for each in lexer.tokens(f"{text}\n;") if each.kind != "comment"]
+    if not tokens or tokens.pop().kind != "end":
         raise ValueError("has a string, a quoted name or a comment without an end")
     expected: list[str] = []
-    for token in found:
+    for token in tokens:
         if token.kind == "open":
             expected.append(_CLOSING[token.text])
         elif token.kind == "close" and (not expected or token.text != expected.pop()):
@@ -51,7 +51,7 @@ def tokens_of(text: str) -> list[SqlToken]:
             raise ValueError("has more than one statement; remove the ';'")
     if expected:
         raise ValueError(f"lacks a '{expected[-1]}'")
-    return found
+    return tokens
 
 
 def cleaned(text: str) -> str:

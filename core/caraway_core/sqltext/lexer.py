@@ -44,9 +44,9 @@ class SqlToken:
 def tokens(sql: str) -> Iterator[SqlToken]:
     """Yield the tokens of a text; the content of a nested comment is blank."""
     sql = plain(sql)
-    for found in _TOKEN.finditer(sql):
-        kind = found.lastgroup or ""
-        start, end = found.start(), found.end(kind)
+    for match in _TOKEN.finditer(sql):
+        kind = match.lastgroup or ""
+        start, end = match.start(), match.end(kind)
         yield SqlToken(kind, sql[start:end], start, end)
 
 
@@ -76,10 +76,10 @@ def _first_word(sql: str, *, runs: bool) -> str | None:
             if inside is not None:
                 return inside
         place = passed(_UP_TO_STATEMENT, sql, end)
-    found = _TOKEN.match(sql, place)
-    if found is None:
+    match = _TOKEN.match(sql, place)
+    if match is None:
         return None
-    return sql[place : found.end("word")].upper() if found.lastgroup == "word" else ""
+    return sql[place : match.end("word")].upper() if match.lastgroup == "word" else ""
 
 
 def matches(sql: str) -> Iterator[re.Match[str]]:
@@ -129,8 +129,8 @@ def _special_comments(sql: str, runs: bool) -> Iterator[tuple[int, int, bool]]:
 
 def passed(pattern: re.Pattern[str], sql: str, begin: int) -> int:
     """Return where the match of a pattern ends, or `begin` without a match."""
-    found = pattern.match(sql, begin)
-    return found.end() if found else begin
+    match = pattern.match(sql, begin)
+    return match.end() if match else begin
 
 
 def _end_of_comment(sql: str, start: int) -> tuple[int, bool]:

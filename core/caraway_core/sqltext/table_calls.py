@@ -132,7 +132,7 @@ class _Reader:
 
     def calls(self) -> tuple[TableCall, ...]:
         """Return the calls where a table may be."""
-        found: list[TableCall] = []
+        calls: list[TableCall] = []
         levels = [_Level()]
         before, before_that = "", ""
         while self._kind:
@@ -140,8 +140,8 @@ class _Reader:
             if word and self._is_call():
                 if level.expects_table:
                     self._check_place(before, before_that)
-                    found.append(self._call(1))
-                    if len(found) > MOST_CALLS:
+                    calls.append(self._call(1))
+                    if len(calls) > MOST_CALLS:
                         raise InvalidQueryError(
                             f"the statement has more than {MOST_CALLS} searches; divide it"
                         )
@@ -153,7 +153,7 @@ class _Reader:
             self._follow(levels, word, before)
             before, before_that = word or self._text, before
             self._step()
-        return tuple(found)
+        return tuple(calls)
 
     def _follow(self, levels: list[_Level], word: str, before: str) -> None:
         """Move on over a token that is not part of a call."""

@@ -165,10 +165,10 @@ class FilesTable(TableSpec):
     def column_bytes(self) -> Mapping[str, int]:
         if not all(scan.column_bytes for scan in self.scans):
             return {}
-        found = Counter[str]()
+        counter = Counter[str]()
         for scan in self.scans:
-            found.update(dict(zip(scan.table_names, scan.column_bytes, strict=True)))
-        return found
+            counter.update(dict(zip(scan.table_names, scan.column_bytes, strict=True)))
+        return counter
 
     @property
     def is_parquet(self) -> bool:

@@ -68,7 +68,7 @@ def of(table: TableSpec) -> TableScanner:
     Raises:
         LookupError: its kind has none.
     """
-    found = _scanners.get(type(table))
-    if found is None:
+    scanner = _scanners.get(type(table))
+    if scanner is None:
         raise LookupError(f"no scanner for tables of kind {type(table).__name__}")
-    return found
+    return scanner

@@ -100,9 +100,9 @@ def scalar(
         InvalidQueryError: the function is not known, or means something else in the engine.
     """
     name = function.name
-    made = _common(name, arguments, function.is_standard)
-    if made is None:
-        made = (
+    term = _common(name, arguments, function.is_standard)
+    if term is None:
+        term = (
             _standard(name, arguments, parts)
             if function.is_standard
             else _of_engine(name, arguments)
@@ -112,9 +112,9 @@ def scalar(
     if parts and (not function.is_standard or name != "extract"):
         raise unsupported(f"the word {parts[0]!r} as an argument of {name}")
     if function.is_standard:
-        made = _of_type(made, type_)
+        term = _of_type(term, type_)
     window = words.any_window(arguments)
-    return replace(made, type=type_, has_window=window)
+    return replace(term, type=type_, has_window=window)
 
 
 def aggregate(
@@ -143,8 +143,8 @@ def aggregate(
 
 def aggregated(function: PlanFunction, sql: str, type_: Type | None) -> PlanTerm:
     """Return a call of an aggregate with the type that Substrait gives it."""
-    made = PlanTerm(sql, type_, is_atomic=True)
-    return _of_type(made, type_) if function.is_standard else made
+    term = PlanTerm(sql, type_, is_atomic=True)
+    return _of_type(term, type_) if function.is_standard else term
 
 
 def _of_type(term: PlanTerm, type_: Type | None) -> PlanTerm:

@@ -128,14 +128,14 @@ class Scope:
         keys = (self.key(each) for each in fields)
         return ", ".join(f"{term.operand} {direction}" for term, direction in keys)
 
-    def _selection(self, found: Expression.FieldReference) -> PlanTerm:
-        only(found, "direct_reference", "root_reference", "outer_reference")
+    def _selection(self, reference: Expression.FieldReference) -> PlanTerm:
+        only(reference, "direct_reference", "root_reference", "outer_reference")
         scope: Scope | None = self
-        if found.HasField("outer_reference"):
-            only(found.outer_reference, "steps_out")
-            for _ in range(found.outer_reference.steps_out):
+        if reference.HasField("outer_reference"):
+            only(reference.outer_reference, "steps_out")
+            for _ in range(reference.outer_reference.steps_out):
                 scope = scope.outer if scope is not None else None
-        segment = found.direct_reference
+        segment = reference.direct_reference
         if segment.WhichOneof("reference_type") != "struct_field":
             raise unsupported("a reference to an element of a list or a map")
         columns = () if scope is None else scope.columns
@@ -150,34 +150,34 @@ class Scope:
         sql, type_ = literals.written(found)
         return PlanTerm(sql, type_, is_atomic=True, is_literal=True)
 
-    def _scalar(self, found: Expression.ScalarFunction) -> PlanTerm:
-        only(found, "function_reference", "arguments", "options", "output_type")
-        check_options(found)
-        arguments, parts = self._arguments(found)
-        function = self.functions.function_of(found.function_reference)
-        return calls.scalar(function, arguments, parts, _declared(found))
+    def _scalar(self, scalar_function: Expression.ScalarFunction) -> PlanTerm:
+        only(scalar_function, "function_reference", "arguments", "options", "output_type")
+        check_options(scalar_function)
+        arguments, parts = self._arguments(scalar_function)
+        function = self.functions.function_of(scalar_function.function_reference)
+        return calls.scalar(function, arguments, parts, _declared(scalar_function))
 
-    def _window(self, found: Expression.WindowFunction) -> PlanTerm:
-        function = self.functions.function_of(found.function_reference)
+    def _window(self, window_function: Expression.WindowFunction) -> PlanTerm:
+        function = self.functions.function_of(window_function.function_reference)
         if function.name not in _FRAMED and function.name not in _FRAMELESS:
             raise unsupported(f"the window function {function.name!r}")
         self.losses.check_window(function.name)
-        if found.invocation == _DISTINCT:
+        if window_function.invocation == _DISTINCT:
             raise unsupported("DISTINCT in a window function")
-        sql, type_ = self._called(found)
+        sql, type_ = self._called(window_function)
         parts = []
-        if found.partitions:
-            terms = [self.written(each) for each in found.partitions]
+        if window_function.partitions:
+            terms = [self.written(each) for each in window_function.partitions]
             parts.append(f"PARTITION BY {', '.join(each.operand for each in terms)}")
-        if found.sorts:
-            parts.append(f"ORDER BY {self._sorted(found.sorts)}")
+        if window_function.sorts:
+            parts.append(f"ORDER BY {self._sorted(window_function.sorts)}")
         if function.name in _FRAMED:
-            parts.append(_frame(found))
-        made = calls.aggregated(function, f"{sql} OVER ({' '.join(parts)})", type_)
-        return replace(made, has_window=True)
+            parts.append(_frame(window_function))
+        term = calls.aggregated(function, f"{sql} OVER ({' '.join(parts)})", type_)
+        return replace(term, has_window=True)
 
-    def _if_then(self, found: Expression.IfThen) -> PlanTerm:
-        base, clauses = "", list(found.ifs)
+    def _if_then(self, then: Expression.IfThen) -> PlanTerm:
+        base, clauses = "", list(then.ifs)
         inside: list[PlanTerm] = []
         if clauses and not clauses[0].HasField("then"):
             # The engine's producer writes the operand of a CASE as a clause without THEN.
@@ -192,19 +192,19 @@ class Scope:
             sql += f" WHEN {condition.sql} THEN {result.sql}"
             inside += (condition, result)
             results.append(result)
-        return self._ended(sql, found, inside, results)
+        return self._ended(sql, then, inside, results)
 
-    def _switch(self, found: Expression.SwitchExpression) -> PlanTerm:
-        only(found, "match", "ifs", "else")
-        value = self.written(found.match)
+    def _switch(self, expression: Expression.SwitchExpression) -> PlanTerm:
+        only(expression, "match", "ifs", "else")
+        value = self.written(expression.match)
         sql, results = f"CASE {value.operand}", []
-        if not found.ifs:
+        if not expression.ifs:
             raise refusal("a CASE has no branch")
-        for clause in found.ifs:
+        for clause in expression.ifs:
             tested, result = literals.written(getattr(clause, "if"))[0], self.written(clause.then)
             sql += f" WHEN {tested} THEN {result.sql}"
             results.append(result)
-        return self._ended(sql, found, [value, *results], results)
+        return self._ended(sql, expression, [value, *results], results)
 
     def _ended(
         self, sql: str, found: Any, inside: list[PlanTerm], results: list[PlanTerm]
@@ -218,43 +218,43 @@ class Scope:
         type_ = results[0].type if len(same) == 1 and "decimal" not in same else None
         return PlanTerm(f"{sql} END", type_, is_atomic=True, has_window=words.any_window(inside))
 
-    def _among(self, found: Expression.SingularOrList) -> PlanTerm:
-        value = self.written(found.value)
-        options = [self.written(each) for each in found.options]
+    def _among(self, singular_or_list: Expression.SingularOrList) -> PlanTerm:
+        value = self.written(singular_or_list.value)
+        options = [self.written(each) for each in singular_or_list.options]
         if not options:
             raise refusal("a list of options is empty")
-        made = PlanTerm(f"{value.operand} IN ({words.listed(options)})")
-        return replace(made, has_window=words.any_window([value, *options]))
+        term = PlanTerm(f"{value.operand} IN ({words.listed(options)})")
+        return replace(term, has_window=words.any_window([value, *options]))
 
-    def _cast(self, found: Expression.Cast) -> PlanTerm:
-        inner = self.written(found.input)
-        if types.kind(found.type) == "precision_timestamp_tz":
+    def _cast(self, cast: Expression.Cast) -> PlanTerm:
+        inner = self.written(cast.input)
+        if types.kind(cast.type) == "precision_timestamp_tz":
             raise unsupported("a cast to a timestamp with a zone, because the plan has no zone")
-        if found.failure_behavior not in (*_THROWS, _OR_NULL):
+        if cast.failure_behavior not in (*_THROWS, _OR_NULL):
             raise unsupported("this failure behavior of a cast")
-        sql = types.cast(inner.sql, found.type, or_null=found.failure_behavior == _OR_NULL)
+        sql = types.cast(inner.sql, cast.type, or_null=cast.failure_behavior == _OR_NULL)
         if sql is None:
-            raise unsupported(f"this cast to {types.kind(found.type)}")
-        return PlanTerm(sql, found.type, is_atomic=True, has_window=inner.has_window)
+            raise unsupported(f"this cast to {types.kind(cast.type)}")
+        return PlanTerm(sql, cast.type, is_atomic=True, has_window=inner.has_window)
 
-    def _subquery(self, found: Expression.Subquery) -> PlanTerm:
-        kind = found.WhichOneof("subquery_type")
+    def _subquery(self, subquery: Expression.Subquery) -> PlanTerm:
+        kind = subquery.WhichOneof("subquery_type")
         match kind:
             case "scalar":
-                sql, columns = self.query(found.scalar.input, self)
+                sql, columns = self.query(subquery.scalar.input, self)
                 if len(columns) != 1:
                     raise refusal("a scalar subquery must have one column")
                 return PlanTerm(f"({sql})", columns[0].type, is_atomic=True)
             case "in_predicate":
-                predicate = found.in_predicate
+                predicate = subquery.in_predicate
                 sql, columns = self.query(predicate.haystack, self)
                 if len(predicate.needles) != 1 or len(columns) != 1:
                     raise unsupported("IN with several columns")
                 return PlanTerm(f"{self.written(predicate.needles[0]).operand} IN ({sql})")
             case "set_predicate":
-                if found.set_predicate.predicate_op != _EXISTS:
+                if subquery.set_predicate.predicate_op != _EXISTS:
                     raise unsupported("UNIQUE of a subquery")
-                sql, _ = self.query(found.set_predicate.tuples, self)
+                sql, _ = self.query(subquery.set_predicate.tuples, self)
                 return PlanTerm(f"EXISTS ({sql})", is_atomic=True)
         raise unsupported(f"Subquery.{kind}")
 
@@ -263,15 +263,15 @@ def _declared(call: Any) -> Type | None:
     return call.output_type if types.kind(call.output_type) else None
 
 
-def _frame(found: Expression.WindowFunction) -> str:
+def _frame(window_function: Expression.WindowFunction) -> str:
     bounds = (
-        _bound(found.lower_bound, "UNBOUNDED PRECEDING"),
-        _bound(found.upper_bound, "UNBOUNDED FOLLOWING"),
+        _bound(window_function.lower_bound, "UNBOUNDED PRECEDING"),
+        _bound(window_function.upper_bound, "UNBOUNDED FOLLOWING"),
     )
     between = f"BETWEEN {bounds[0]} AND {bounds[1]}"
-    if found.bounds_type == _ROWS or all(each.startswith("UNBOUNDED") for each in bounds):
+    if window_function.bounds_type == _ROWS or all(each.startswith("UNBOUNDED") for each in bounds):
         return f"ROWS {between}"
-    if found.bounds_type != _RANGE:
+    if window_function.bounds_type != _RANGE:
         raise unsupported("a window frame without a unit")
     if any(each[0].isdigit() for each in bounds):
         raise unsupported("a frame of RANGE with an offset, because the plan has no type for it")

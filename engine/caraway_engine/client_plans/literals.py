@@ -88,14 +88,14 @@ def _whole(kind: str, literal: Literal) -> tuple[str, Type]:
     return _cast(f"'{value}'", type_), type_
 
 
-def _decimal(found: Expression.Literal.Decimal) -> tuple[str, Type]:
+def _decimal(decimal: Expression.Literal.Decimal) -> tuple[str, Type]:
     type_ = Type()
-    type_.decimal.precision = found.precision
-    type_.decimal.scale = found.scale
-    number = int.from_bytes(found.value, "little", signed=True)
-    if len(found.value) != 16 or len(str(abs(number))) > max(found.precision, 1):
+    type_.decimal.precision = decimal.precision
+    type_.decimal.scale = decimal.scale
+    number = int.from_bytes(decimal.value, "little", signed=True)
+    if len(decimal.value) != 16 or len(str(abs(number))) > max(decimal.precision, 1):
         raise refusal("a decimal has more digits than its type")
-    value = Decimal(number).scaleb(-found.scale, Context(prec=MAX_PREC))
+    value = Decimal(number).scaleb(-decimal.scale, Context(prec=MAX_PREC))
     return _cast(f"'{value:f}'", type_), type_
 
 

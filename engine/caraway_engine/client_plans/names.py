@@ -60,12 +60,12 @@ class PlanFunctions:
         Raises:
             InvalidQueryError: the plan declares none, or its definition is not known.
         """
-        found = self._known.get(anchor)
-        if found is None:
+        function = self._known.get(anchor)
+        if function is None:
             raise refusal(f"it calls the function {anchor}, but declares none with this anchor")
-        if not found.name:
+        if not function.name:
             raise unsupported("a function whose name or extension is not known")
-        return found
+        return function
 
     def joined(self, condition: Expression) -> set[str]:
         """Return the functions whose calls a condition joins with AND; "" for what is no call."""

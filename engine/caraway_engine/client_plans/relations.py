@@ -195,8 +195,8 @@ class PlanWriter:
         if any(field_of(each) is None for each in found.expressions):
             block = self._aliases.plain(block)
         scope = self._scope(block.columns, outer)
-        made = [scope.written(each) for each in found.expressions]
-        return replace(block, columns=(*block.columns, *made))
+        terms = [scope.written(each) for each in found.expressions]
+        return replace(block, columns=(*block.columns, *terms))
 
     def _sort(self, found: Any, outer: Scope | None) -> Block:
         only(found, "common", "input", "sorts")

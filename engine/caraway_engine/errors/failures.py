@@ -46,14 +46,14 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
             return error
     if error := _overflow(text):
         return error
-    told = engine_errors.read(text)
-    match told.fault:
+    failure = engine_errors.read(text)
+    match failure.fault:
         case FaultOwner.SOURCE:
-            return _source_error(told.message)
+            return _source_error(failure.message)
         case FaultOwner.STATEMENT:
-            return InvalidQueryError(told.message)
+            return InvalidQueryError(failure.message)
     if planning or messages.NO_VALUE.find(text):
-        return InvalidQueryError(told.message or "the statement cannot be planned")
+        return InvalidQueryError(failure.message or "the statement cannot be planned")
     # Internal causes are for operators, so log them.
     logger.error("the engine failed", extra={"cause": text[:_LONGEST_CAUSE]})
     return ExecutionError(
@@ -63,11 +63,11 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
 
 
 def _overflow(text: str) -> QueryError | None:
-    if found := messages.SUM_TOO_LARGE.find(text):
-        what = f"the {found['what']} is too large for its type"
-    elif found := messages.find(messages.TOO_LARGE, text):
-        type_ = type_words.NAMES.get(found["type"], found["type"])
-        what = f"the number {found['value']} does not fit the type {type_}"
+    if match := messages.SUM_TOO_LARGE.find(text):
+        what = f"the {match['what']} is too large for its type"
+    elif match := messages.find(messages.TOO_LARGE, text):
+        type_ = type_words.NAMES.get(match["type"], match["type"])
+        what = f"the number {match['value']} does not fit the type {type_}"
     else:
         return None
     return InvalidQueryError(

@@ -76,13 +76,13 @@ def best(problem: ShapeProblem, pick: Pick = cheapest) -> ShapeChoice | None:
     for plans in range(1, problem.whole + 1):
         if plans in found:
             continue
-        made = [
+        choices = [
             each
             for parts in _halves(plans, len(problem.leaves))
             if (each := _joined(problem, found, *parts)) is not None
         ]
-        if made:
-            found[plans] = pick(made)
+        if choices:
+            found[plans] = pick(choices)
     return found.get(problem.whole)
 
 
@@ -99,10 +99,10 @@ def cost_of(problem: ShapeProblem, shape: JoinOrder) -> ShapeChoice | None:
         left, right = map(visit, part)
         if left is None or right is None:
             return None
-        made = _joined(problem, found, left, right)
-        if made is None:
+        choice = _joined(problem, found, left, right)
+        if choice is None:
             return None
-        found[left | right] = made
+        found[left | right] = choice
         return left | right
 
     plans = visit(shape)

@@ -79,7 +79,7 @@ class Members:
 
         A plan on the right of an anti join is none.
         """
-        found = [
+        sources = [
             KeySource(self.plans[owner], self._columns[each], self._estimates[owner].distinct(each))
             for each, same in self._same.items()
             if same == self._same[name]
@@ -87,7 +87,7 @@ class Members:
             and not self._is_anti(owner)
             and keys.is_simple(self.plans[owner])
         ]
-        return min(found, key=lambda each: each.distinct, default=None)
+        return min(sources, key=lambda each: each.distinct, default=None)
 
     def shaped(self, shape: JoinOrder, frames: Sequence[DataFrame]) -> DataFrame:
         """Join plans in a shape."""

@@ -64,8 +64,8 @@ def rebuilt(raw: Any, inputs: Sequence[DataFrame]) -> DataFrame:
 
 
 def _columns(rows: DataFrame) -> list[Expr]:
-    found: list[Expr] = rows.find_qualified_columns(*rows.schema().names)
-    return found
+    exprs: list[Expr] = rows.find_qualified_columns(*rows.schema().names)
+    return exprs
 
 
 def _sort_key(raw: Any) -> SortExpr:

@@ -64,11 +64,11 @@ def region(raw: Any) -> JoinRegion | None:
     """
     if not _is_joined(raw):
         return None
-    found = JoinRegion()
-    found.shape = _Finder(found).shape(raw)
-    filtered = len(found.leaves)
-    found.shape = _numbered(found.shape, filtered)
-    return found
+    join_region = JoinRegion()
+    join_region.shape = _Finder(join_region).shape(raw)
+    filtered = len(join_region.leaves)
+    join_region.shape = _numbered(join_region.shape, filtered)
+    return join_region
 
 
 class _Finder:
@@ -129,13 +129,13 @@ def _conditions(pairs: Sequence[tuple[Any, Any]], rest: Any) -> list[JoinConditi
     parts = [] if rest is None else list(expressions.conjuncts(rest))
     if not all(map(expressions.is_movable, [*parts, *(each for pair in pairs for each in pair)])):
         raise NotMovableError
-    found = [
+    join_conditions = [
         JoinCondition(
             (Expr(mine) == Expr(its)).expr, _pair(expressions.column(mine), expressions.column(its))
         )
         for mine, its in pairs
     ]
-    return found + [JoinCondition(each, None) for each in parts]
+    return join_conditions + [JoinCondition(each, None) for each in parts]
 
 
 def _pair(mine: str | None, its: str | None) -> tuple[str, str] | None:

@@ -61,6 +61,6 @@ def _numbered(operation: Tree, with_: Tree, types: Types) -> Tree:
         f'{column} AS "{name.replace(chr(34), chr(34) * 2)}"'
         for column, name in zip(columns, schema.names, strict=True)
     )
-    (made,) = syntax.parse(_WHOLE.format(named=named, left=left, word=word, right=right))
-    body: Tree = made["Query"]["body"]
+    (tree,) = syntax.parse(_WHOLE.format(named=named, left=left, word=word, right=right))
+    body: Tree = tree["Query"]["body"]
     return body

@@ -109,11 +109,11 @@ def _grouped(parts: list[_Part], level: int) -> Tree:
             return parts[0]
         return {"UnaryOp": {"op": _NOT, "expr": _grouped(parts[1:], level)}}
     places = [place for place, part in enumerate(parts) if part == _LOOSE[level]]
-    made: Tree = None
+    tree: Tree = None
     for start, end in zip([-1, *places], [*places, len(parts)], strict=True):
         term = _grouped(parts[start + 1 : end], level + 1)
-        made = term if made is None else _joined(made, _LOOSE[level], term)
-    return made
+        tree = term if tree is None else _joined(tree, _LOOSE[level], term)
+    return tree
 
 
 def _joined(left: Tree, operator: str, right: Tree) -> Tree:

@@ -38,8 +38,8 @@ class Types:
 
     def types_of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT, or None if it is unknown."""
-        known = scope.types
-        unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
+        types = scope.types
+        unknown = list({id(each): each for each in expressions if id(each) not in types}.values())
         pairs = [(each, scope.over_from(each)) for each in unknown]
         plain = [pair for pair in pairs if not scopes.has_aggregate(pair[1])]
         grouped = [pair for pair in pairs if scopes.has_aggregate(pair[1])]
@@ -47,7 +47,7 @@ class Types:
             found = self._of(scope, [value for _, value in group], is_grouped)
             for (each, _), type_ in zip(group, found, strict=True):
                 scope.note(each, type_)
-        return [known[id(each)] for each in expressions]
+        return [types[id(each)] for each in expressions]
 
     def name(self, scope: SelectScope, expression: Tree) -> str | None:
         """Return the name that the engine gives to a column, or None if it is unknown."""

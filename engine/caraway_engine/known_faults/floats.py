@@ -51,12 +51,12 @@ _HIDDEN = "nanvl(__a, __a)"
 
 def candidates(scope: SelectScope) -> list[Tree]:
     """Return the expressions whose types decide whether to rewrite anything."""
-    found: list[Tree] = []
+    trees: list[Tree] = []
     for each in scope.expressions():
         if _moves(each) or (_is_extreme(each) and scopes.is_grouped(scope)):
-            found += syntax.arguments(each)
-        found += _held_by_bits(each)
-    return found
+            trees += syntax.arguments(each)
+        trees += _held_by_bits(each)
+    return trees
 
 
 def mend_extremes(scope: SelectScope, types: Types) -> bool:
@@ -129,8 +129,8 @@ def _negative_zero(value: Tree) -> Tree | None:
 
 def _listed(values: list[Tree], scope: SelectScope, types: Types) -> Iterator[tuple[Tree, Tree]]:
     """Yield the values of a list that may be -0.0, with the forms that are 0.0."""
-    found = [each for each in values if _may_be_zero(each) and not _is_plain_number(each)]
-    for value, type_ in zip(found, types.types_of(scope, found), strict=True):
+    trees = [each for each in values if _may_be_zero(each) and not _is_plain_number(each)]
+    for value, type_ in zip(trees, types.types_of(scope, trees), strict=True):
         if type_ in _SQL_TYPES:
             yield value, syntax.filled(_ONE_ZERO, a=dict(value))
         elif syntax.kind(value) == "Value" and type_ is not None and pa.types.is_string(type_):
@@ -199,10 +199,10 @@ def _moving(call: Tree) -> Tree:
 def hide_from_statistics(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
     """Hide columns in conditions and top-k sort keys from statistics."""
     in_groups = _hide_in_groups(scope, types)
-    found = list(_compared(scope))
+    trees = list(_compared(scope))
     in_conditions = _replaced([
         (each, syntax.filled(_HIDDEN, a=dict(each)))
-        for each, type_ in zip(found, types.types_of(scope, found), strict=True)
+        for each, type_ in zip(trees, types.types_of(scope, trees), strict=True)
         if type_ in _SQL_TYPES
     ])  # fmt: skip
     return _hide_first_by(scope, types, name_of) | in_groups | in_conditions
@@ -210,10 +210,10 @@ def hide_from_statistics(scope: SelectScope, types: Types, name_of: NameOf) -> b
 
 def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
     """Also hide the columns of HAVING in GROUP BY, because both must match."""
-    found = list(columns.outside_aggregates(scope.select["having"]))
+    trees = list(columns.outside_aggregates(scope.select["having"]))
     names = {
         columns.spelling(each)[-1]
-        for each, type_ in zip(found, types.types_of(scope, found), strict=True)
+        for each, type_ in zip(trees, types.types_of(scope, trees), strict=True)
         if type_ in _SQL_TYPES
     }
     form = syntax.filled(_HIDDEN, a={"Identifier": syntax.identifier("__column")})

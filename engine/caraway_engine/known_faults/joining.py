@@ -170,14 +170,14 @@ def written_out(scope: SelectScope, types: Types, wildcard: Tree) -> list[Tree]:
     whole = [each for from_ in scope.select["from"] for each in (
         from_["relation"], *(join["relation"] for join in from_["joins"])
     )]  # fmt: skip
-    found = [relation_of(each, scope, types) for one in whole for each in _tables(one)]
+    relations = [relation_of(each, scope, types) for one in whole for each in _tables(one)]
     if "QualifiedWildcard" in wildcard:
         (name,) = wildcard["QualifiedWildcard"][0]["ObjectName"][-1:]
-        found = [each for each in found if each.name == syntax.spelled(name["Identifier"])]
+        relations = [each for each in relations if each.name == syntax.spelled(name["Identifier"])]
         merged = set()
     columns: list[Tree] = []
     seen: set[str] = set()
-    for relation in found:
+    for relation in relations:
         for name in relation.columns:
             if name not in merged or name not in seen:
                 columns.append(relation.column(name))
@@ -292,13 +292,13 @@ def _refusal(side: str) -> InvalidQueryError:
 
 def mend_equalities(scope: SelectScope) -> bool:
     """Make equalities in WHERE exclude NULL explicitly; return whether there were any."""
-    found = [each for each in conjuncts(scope.select["selection"]) if _is_equality(each)]
-    for each in found:
+    trees = [each for each in conjuncts(scope.select["selection"]) if _is_equality(each)]
+    for each in trees:
         operation = dict(each)
         left = each["BinaryOp"]["left"]
         new = syntax.filled("__a AND __b IS NOT NULL", a=operation, b=left)
         syntax.replace(each, {"Nested": new})
-    return bool(found)
+    return bool(trees)
 
 
 def has_null_equality(statement: Tree) -> bool:

@@ -67,8 +67,10 @@ def mend_sets(statement: Tree, types: Types) -> bool:
 
 
 def _in_seconds(keys: Iterable[WrappedSortKey]) -> bool:
-    found = [each for each in list(keys) if each.type_ and pa.types.is_interval(each.type_)]
-    changes = [each.wrap(_SECONDS) for each in found]
+    wrapped_sort_keys = [
+        each for each in list(keys) if each.type_ and pa.types.is_interval(each.type_)
+    ]
+    changes = [each.wrap(_SECONDS) for each in wrapped_sort_keys]
     return any(changes)
 
 

@@ -253,10 +253,10 @@ def _parsed(sql: str) -> Tree | None:
     return statements[0] if len(statements) == 1 else None
 
 
-def _shortened(found: re.Match[str]) -> str:
+def _shortened(match: re.Match[str]) -> str:
     """Leave a constant in a list; zero is kept, because a remedy looks for it."""
-    zero = ", 0" if found["number"] and _ZERO.search(found[0]) else ""
-    return f"{found['begin']}{found['number'] or found['text']}{zero})"
+    zero = ", 0" if match["number"] and _ZERO.search(match[0]) else ""
+    return f"{match['begin']}{match['number'] or match['text']}{zero})"
 
 
 def _mended(

@@ -24,17 +24,17 @@ _SECONDS = "arrow_cast(__a, 'Timestamp(s)')"
 
 def mend(scope: SelectScope, types: Types) -> bool:
     """Keep the zone of TIMESTAMPTZ values; return whether there were any."""
-    found = [each for each in scope.expressions() if _has_zone(each)]
+    trees = [each for each in scope.expressions() if _has_zone(each)]
     # In comparisons TIMESTAMP '...Z' has a zone, too; elsewhere its type is as requested.
     for condition in (scope.select["selection"], scope.select["having"]):
-        found += [each for each in syntax.inside(condition) if _is_of_zone(each)]
-    values = [_valued(each) for each in found]
-    for old, value, type_ in zip(found, values, types.types_of(scope, values), strict=True):
+        trees += [each for each in syntax.inside(condition) if _is_of_zone(each)]
+    values = [_valued(each) for each in trees]
+    for old, value, type_ in zip(trees, values, types.types_of(scope, values), strict=True):
         is_tried = "Cast" in old and old["Cast"]["kind"] in _TRIED
         if type_ == pa.int64() and not is_tried:
             value = syntax.filled(_SECONDS, a=value)
         syntax.replace(old, syntax.filled(_TRIED_IN_UTC if is_tried else _IN_UTC, a=value))
-    return bool(found)
+    return bool(trees)
 
 
 def _has_zone(tree: Tree) -> bool:
@@ -53,5 +53,5 @@ def _is_of_zone(tree: Tree) -> bool:
 
 
 def _valued(tree: Tree) -> Tree:
-    found = syntax.body(tree)
-    return found["expr"] if "Cast" in tree else {"Value": found["value"]}
+    body = syntax.body(tree)
+    return body["expr"] if "Cast" in tree else {"Value": body["value"]}

@@ -47,14 +47,14 @@ def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
     Raises:
         InvalidQueryError: no setting makes the result right.
     """
-    found = _look(context, getattr(plan, "_raw_plan", plan))
-    if found.is_lost:
+    below = _look(context, getattr(plan, "_raw_plan", plan))
+    if below.is_lost:
         raise InvalidQueryError(
             "the engine would return a wrong result for this statement: WHERE tests a FULL or "
             "RIGHT join that has more than equal columns in ON; swap its two sides, or rename the "
             "columns of one side in a subquery"
         )
-    return found.forbidden
+    return below.forbidden
 
 
 def is_lost(context: SessionContext, plan: Any) -> bool:

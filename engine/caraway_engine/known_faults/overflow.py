@@ -43,14 +43,14 @@ _NEGATED = "CAST(0 - CAST(__a AS DECIMAL(20, 0)) AS {type})"
 
 def guard(scope: SelectScope, types: Types) -> bool:
     """Guard the arithmetic of a SELECT; return whether there was any to guard."""
-    found = _Arithmetic(scope, types)
-    return found.guard()
+    arithmetic = _Arithmetic(scope, types)
+    return arithmetic.guard()
 
 
 def candidates(scope: SelectScope) -> list[Tree]:
     """Return the expressions whose types decide what can overflow."""
-    found = [each for each in scope.expressions() if _computes(each)]
-    return [each for node in found for each in (node, *_operands(node))]
+    trees = [each for each in scope.expressions() if _computes(each)]
+    return [each for node in trees for each in (node, *_operands(node))]
 
 
 class _Arithmetic:
@@ -180,10 +180,10 @@ def _computed(terms: Sequence[tuple[Tree, str]], type_: pa.DataType) -> Tree:
 
     The engine's parser allows 47 levels, and takes seconds to refuse a few more.
     """
-    made = _decimal(terms[0][0])
+    tree = _decimal(terms[0][0])
     for term, sign in terms[1:]:
-        made = {"BinaryOp": {"left": made, "op": sign, "right": _decimal(term)}}
-    return syntax.filled(f"CAST(__a AS {_SQL_TYPES[type_]})", a=made)
+        tree = {"BinaryOp": {"left": tree, "op": sign, "right": _decimal(term)}}
+    return syntax.filled(f"CAST(__a AS {_SQL_TYPES[type_]})", a=tree)
 
 
 def _decimal(term: Tree) -> Tree:

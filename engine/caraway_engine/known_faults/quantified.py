@@ -60,10 +60,10 @@ def _name(query: Tree, scope: SelectScope, types: Types) -> bool:
         return True
     if not types.can_stand_alone(query, scope):
         return False
-    (made,) = syntax.parse(_RENAMED)
-    derived = next(each for each in syntax.everything(made) if "Derived" in each)
+    (tree,) = syntax.parse(_RENAMED)
+    derived = next(each for each in syntax.everything(tree) if "Derived" in each)
     derived["Derived"]["subquery"] = dict(query)
-    syntax.replace(query, made["Query"])
+    syntax.replace(query, tree["Query"])
     return True
 
 
@@ -74,18 +74,18 @@ def _without_subqueries(scope: SelectScope, from_: Tree) -> bool:
         InvalidQueryError: one of the joins is an outer join, and there is ANY or ALL.
     """
     joins = list(scopes.joins_of([from_]))
-    found = [join for join in joins if scopes.has_subquery(scopes.on(join))]
-    if not found:
+    trees = [join for join in joins if scopes.has_subquery(scopes.on(join))]
+    if not trees:
         return False
     if any(syntax.kind(each["join_operator"]) not in _INNER for each in joins):
-        if any(_quantified(each) for join in found for each in syntax.inside(scopes.on(join))):
+        if any(_quantified(each) for join in trees for each in syntax.inside(scopes.on(join))):
             raise InvalidQueryError(
                 "ANY and ALL with a subquery are not supported in the ON of joins among which is "
                 "an outer join: the engine would compare the wrong columns; compare in WHERE, or "
                 "in a subquery of FROM"
             )
         return False
-    for join in found:
+    for join in trees:
         terms = list(joining.conjuncts(*scopes.on(join)))
         moved = [each for each in terms if scopes.has_subquery(each)]
         kept = [each for each in terms if not scopes.has_subquery(each)]
@@ -96,7 +96,7 @@ def _without_subqueries(scope: SelectScope, from_: Tree) -> bool:
 
 
 def _all_of(terms: list[Tree]) -> Tree:
-    made = terms[0] if terms else syntax.filled("true")
+    tree = terms[0] if terms else syntax.filled("true")
     for each in terms[1:]:
-        made = syntax.filled("__a AND __b", a=made, b=each)
-    return made
+        tree = syntax.filled("__a AND __b", a=tree, b=each)
+    return tree

@@ -169,8 +169,8 @@ def set_operations(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
 
 def _sets_of_query(query: Tree, with_: Tree) -> Iterator[tuple[Tree, Tree]]:
     inner_queries, with_ = _of_ctes(query, with_)
-    for inner, known in inner_queries:
-        yield from _sets_of_query(inner, known)
+    for inner, tree in inner_queries:
+        yield from _sets_of_query(inner, tree)
     yield from _sets_of_body(query["body"], with_)
     for inner in _topmost(query["order_by"]):
         yield from _sets_of_query(inner, with_)
@@ -196,8 +196,8 @@ def set_queries(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
 
 def _set_queries(query: Tree, with_: Tree) -> Iterator[tuple[Tree, Tree]]:
     inner_queries, with_ = _of_ctes(query, with_)
-    for inner, known in inner_queries:
-        yield from _set_queries(inner, known)
+    for inner, tree in inner_queries:
+        yield from _set_queries(inner, tree)
     if "SetOperation" in query["body"] or "Query" in query["body"]:
         yield query, with_
     for inner in _topmost([query["body"], query["order_by"]]):
@@ -215,8 +215,8 @@ def _of_query(
     query: Tree, with_: Tree, parent: SelectScope | None, is_top: bool
 ) -> Iterator[SelectScope]:
     inner_queries, with_ = _of_ctes(query, with_)
-    for inner, known in inner_queries:
-        yield from _of_query(inner, known, None, False)
+    for inner, tree in inner_queries:
+        yield from _of_query(inner, tree, None, False)
     yield from _of_body(query["body"], query, with_, parent, is_top)
 
 
@@ -329,14 +329,14 @@ def group_by(scope: SelectScope, columns: Callable[[], Sequence[str] | None]) ->
 
     A column of FROM, which `columns` returns, takes precedence over an alias.
     """
-    made = copy.copy(scope.select["group_by"])
-    if "Expressions" not in made:
+    tree = copy.copy(scope.select["group_by"])
+    if "Expressions" not in tree:
         return None
-    made["Expressions"] = [
+    tree["Expressions"] = [
         [_grouped(each, scope.select["projection"], columns) for each in groups(scope)],
-        *made["Expressions"][1:],
+        *tree["Expressions"][1:],
     ]
-    return made
+    return tree
 
 
 def _grouped(

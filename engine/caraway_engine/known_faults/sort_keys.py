@@ -107,8 +107,8 @@ def of_sets(statement: Tree, types: Types) -> Iterator[tuple[Tree, WrappedSortKe
         if schema is None:
             continue
         for key in query["order_by"]["kind"].get("Expressions", ()):
-            if (found := _of_schema(key["expr"], schema)) is not None:
-                yield query, found
+            if (wrapped_sort_key := _of_schema(key["expr"], schema)) is not None:
+                yield query, wrapped_sort_key
 
 
 def _of_schema(place: Tree, schema: pa.Schema) -> WrappedSortKey | None:

@@ -84,17 +84,17 @@ def _lists(expressions: list[Tree], types: Types) -> Iterator[tuple[Tree, Tree]]
     """
     lists = [each for each in expressions if _is_list(each)]
     for each in lists if len(lists) > 1 else ():
-        found = each.get("InList")
+        tree = each.get("InList")
         if (
-            found is None
-            or not found["list"]
-            or all(_is_known(value, types) for value in found["list"])
+            tree is None
+            or not tree["list"]
+            or all(_is_known(value, types) for value in tree["list"])
         ):
             continue
-        terms = {f"b{number}": value for number, value in enumerate(found["list"])}
-        word, sign = ("AND", "<>") if found["negated"] else ("OR", "=")
+        terms = {f"b{number}": value for number, value in enumerate(tree["list"])}
+        word, sign = ("AND", "<>") if tree["negated"] else ("OR", "=")
         text = f" {word} ".join(f"__a {sign} __{name}" for name in terms)
-        yield each, {"Nested": syntax.filled(text, a=found["expr"], **terms)}
+        yield each, {"Nested": syntax.filled(text, a=tree["expr"], **terms)}
 
 
 def _is_list(tree: Tree) -> bool:

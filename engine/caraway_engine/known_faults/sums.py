@@ -76,8 +76,8 @@ def keep_types(scope: SelectScope, types: Types) -> bool:
         (argument,) = syntax.arguments(node)
         widest = syntax.filled(f"CAST(__a AS DECIMAL({_MOST_DIGITS}, {type_.scale}))", a=argument)
         text = _OF_ONE_TYPE.format(precision=type_.precision, scale=type_.scale)
-        made = syntax.filled(text, sum=syntax.with_argument(node, widest))
-        syntax.replace(node, {"Nested": made})
+        tree = syntax.filled(text, sum=syntax.with_argument(node, widest))
+        syntax.replace(node, {"Nested": tree})
     return bool(changes)
 
 

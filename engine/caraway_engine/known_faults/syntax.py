@@ -196,8 +196,8 @@ def arguments(call: Tree) -> list[Tree]:
     given = call["Function"]["args"]
     if kind(given) != "List":
         return []
-    found = [each["Unnamed"] for each in given["List"]["args"] if "Unnamed" in each]
-    return [each["Expr"] for each in found if isinstance(each, dict) and "Expr" in each]
+    trees = [each["Unnamed"] for each in given["List"]["args"] if "Unnamed" in each]
+    return [each["Expr"] for each in trees if isinstance(each, dict) and "Expr" in each]
 
 
 def is_distinct(call: Tree) -> bool:

@@ -85,13 +85,13 @@ class _Planning:
         assigned = []
         for column, output in zip(self._table.columns, outputs, strict=True):
             try:
-                made = self._assigned(column, output, query)
+                assignment = self._assigned(column, output, query)
             except NotPushableError as exc:
                 raise _refused(
                     self._write, self._table, f"the new value of column '{column.name}'"
                 ) from exc
-            if made is not None:
-                assigned.append(made)
+            if assignment is not None:
+                assigned.append(assignment)
         if not assigned:
             raise InvalidQueryError(
                 f"UPDATE of {self._table.title}: no column gets another value; nothing is changed"

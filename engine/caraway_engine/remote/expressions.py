@@ -42,9 +42,11 @@ def scalar(
             inner = scalar(expression.cast.input, columns, functions, writer)
             return writer.cast(inner, _arrow(expression.cast.type))
         case "singular_or_list":
-            found = expression.singular_or_list
-            options = [scalar(each, columns, functions, writer) for each in found.options]
-            return writer.among(scalar(found.value, columns, functions, writer), options)
+            singular_or_list = expression.singular_or_list
+            options = [
+                scalar(each, columns, functions, writer) for each in singular_or_list.options
+            ]
+            return writer.among(scalar(singular_or_list.value, columns, functions, writer), options)
         case "scalar_function":
             return _call(expression.scalar_function, columns, functions, writer)
         case "if_then":
@@ -141,7 +143,7 @@ def moment(value: int, precision: int, *, has_zone: bool) -> datetime.datetime:
 
 
 def _guarded(
-    found: Expression.IfThen, columns: Sequence[Term], functions: Functions, writer: SqlWriter
+    then: Expression.IfThen, columns: Sequence[Term], functions: Functions, writer: SqlWriter
 ) -> Term:
     """Translate arithmetic of 64 bits that the engine guards against an overflow.
 
@@ -150,20 +152,20 @@ def _guarded(
     Raises:
         NotPushableError: it is another expression, or not exact.
     """
-    plain: Expression = getattr(found, "else")
-    cast = found.ifs[0].then.cast
-    exact, wanted = cast.input.scalar_function, plain.scalar_function
+    plain: Expression = getattr(then, "else")
+    cast = then.ifs[0].then.cast
+    exact, scalar_function = cast.input.scalar_function, plain.scalar_function
     is_guard = (
-        len(found.ifs) == 1
+        len(then.ifs) == 1
         and cast.type.WhichOneof("kind") == "i64"
         and not cast.type.i64.type_variation_reference
-        and len(exact.arguments) == len(wanted.arguments) == 2
-        and exact.function_reference == wanted.function_reference
-        and functions.name(wanted.function_reference) in _ARITHMETIC
+        and len(exact.arguments) == len(scalar_function.arguments) == 2
+        and exact.function_reference == scalar_function.function_reference
+        and functions.name(scalar_function.function_reference) in _ARITHMETIC
     )
     if not is_guard:
         raise NotPushableError("if_then")
-    for wide, narrow in zip(exact.arguments, wanted.arguments, strict=True):
+    for wide, narrow in zip(exact.arguments, scalar_function.arguments, strict=True):
         if _is_literal(wide.value) and value_of(wide.value.literal) == value_of(
             narrow.value.literal
         ):
@@ -183,11 +185,11 @@ def _is_literal(expression: Expression) -> bool:
 
 def _as_i64(whole: Expression, like: Expression) -> Expression:
     """Return a number as one of 64 bits, in the form of another expression."""
-    made = Expression()
-    made.CopyFrom(like)
+    expression = Expression()
+    expression.CopyFrom(like)
     if like.cast.type.WhichOneof("kind") == "i64":
-        made.cast.input.CopyFrom(whole)
-    return made
+        expression.cast.input.CopyFrom(whole)
+    return expression
 
 
 def _call(

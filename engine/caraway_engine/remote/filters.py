@@ -191,8 +191,8 @@ def _call(tokens: Sequence[tuple[str, str]], batch: pa.RecordBatch) -> FilterCal
                 open_calls[-1].append(FilterCall("options", value=batch.column(int(value))[0]))
             case _:
                 raise NotPushableError(kind)
-    ((found,),) = open_calls
-    return found
+    ((call,),) = open_calls
+    return call
 
 
 def _metadata(schema: pa.Schema) -> Sequence[tuple[str, str]]:

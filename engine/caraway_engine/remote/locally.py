@@ -28,10 +28,10 @@ class LocalCondition:
         if isinstance(expression, pa.Scalar):
             return cls((FilterCall("literal", value=expression),))
         try:
-            found = filters.conjuncts(filters.read(expression))
+            calls = filters.conjuncts(filters.read(expression))
         except NotPushableError:
             return cls(unread=expression)
-        return cls(found) if all(map(filters.is_known, found)) else cls(unread=expression)
+        return cls(calls) if all(map(filters.is_known, calls)) else cls(unread=expression)
 
     @property
     def columns(self) -> frozenset[str] | None:

@@ -118,10 +118,10 @@ class _Pushing:
             return self._leaf(rel, query)
         if kind(rel) == "filter":
             return self._divided(rel)
-        made = [self._pushed(each) for each in children(rel)]
+        rels = [self._pushed(each) for each in children(rel)]
         if kind(rel) in ("join", "cross"):
-            made = list(self._naming.apart(made[0], made[1], join_type(rel)))
-        return with_children(rel, made)
+            rels = list(self._naming.apart(rels[0], rels[1], join_type(rel)))
+        return with_children(rel, rels)
 
     def _divided(self, rel: Rel) -> Rel:
         """Push those conditions of a filter that the database can evaluate."""
@@ -161,10 +161,10 @@ class _Pushing:
 
     def _apart(self, rel: Rel) -> Rel:
         """Give the columns of each join different names, without which it has no schema."""
-        made = [self._apart(each) for each in children(rel)]
+        rels = [self._apart(each) for each in children(rel)]
         if kind(rel) == "join":
-            made = list(self._naming.apart(made[0], made[1], join_type(rel)))
-        return with_children(rel, made)
+            rels = list(self._naming.apart(rels[0], rels[1], join_type(rel)))
+        return with_children(rel, rels)
 
     def _is_doubtful(self, rel: Rel) -> bool:
         """Return whether a remote table is still read directly, or columns may be mixed up.

@@ -64,10 +64,10 @@ class Translator:
 
     def _project(self, rel: Rel) -> RemoteQuery:
         below = self.query(rel.project.input)
-        made = [self.term(each, below) for each in rel.project.expressions]
-        if not all(each.is_exact for each in made):
+        terms = [self.term(each, below) for each in rel.project.expressions]
+        if not all(each.is_exact for each in terms):
             raise NotPushableError("a condition that is not exact")
-        return below.selected([*below.columns, *made])
+        return below.selected([*below.columns, *terms])
 
     def _aggregate(self, rel: Rel) -> RemoteQuery:
         aggregate = rel.aggregate

@@ -116,9 +116,9 @@ class Router:
         statement = question.statement
         if question.may_look_up and session.lookups.find(statement) == "unknown":
             session.lookups.learn(statement)
-            known = self._known(session, question)
-            if known is not None:
-                return known, None
+            decision = self._known(session, question)
+            if decision is not None:
+                return decision, None
         analysis = session.analyse(statement)
         if analysis.is_diagnostic:
             return self._explained(session, question, analysis)
@@ -182,8 +182,8 @@ class Router:
             )
             return made, under_way
 
-        made = self._cut(session, question, analysis, staged)
-        return (made, None) if isinstance(made, Whole) else made
+        cut = self._cut(session, question, analysis, staged)
+        return (cut, None) if isinstance(cut, Whole) else cut
 
     def _described(
         self, session: Session, question: Question, analysis: Analysis

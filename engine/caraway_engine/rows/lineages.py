@@ -80,9 +80,9 @@ class Lineage:
             QueryError: they cannot be merged, or do not fit in memory.
         """
         groups = self._groups(names, count)
-        wanted = self._wanted(groups, count)
-        found = {info: chunk for info in wanted if (chunk := chunks.held(info)) is not None}
-        away = tuple(info for info in wanted if info not in found)
+        chunk_infos = self._wanted(groups, count)
+        found = {info: chunk for info in chunk_infos if (chunk := chunks.held(info)) is not None}
+        away = tuple(info for info in chunk_infos if info not in found)
         if away:
             return [], away
         merged: list[Merged] = []
@@ -140,14 +140,14 @@ class Lineage:
         return [(None, names)]
 
     def _wanted(self, groups: Iterable[Group], count: int) -> list[ChunkInfo]:
-        wanted: list[ChunkInfo] = []
+        chunk_infos: list[ChunkInfo] = []
         first = count
         for group in groups:
             made = self._merged.get(group)
             if made is None:
-                wanted += (info for name in group[1] for info in self._infos(name))
+                chunk_infos += (info for name in group[1] for info in self._infos(name))
             first = min(first, made.applied if made else 0)
-        return [*wanted, *(entry.chunk for entry in self._entries[first:count])]
+        return [*chunk_infos, *(entry.chunk for entry in self._entries[first:count])]
 
     def _of(self, group: Group, found: Mapping[ChunkInfo, Chunk], chunks: Chunks) -> Merged:
         made = self._merged.get(group)

@@ -194,8 +194,8 @@ class Merged:
                 # Two keys have the same hash.
                 others = self._index.at(hashes[place].as_py())
                 keys = base_keys.keys_at(self._base, self._primary, others)
-                wanted = entry.keys[rows[place]]
-                found[place] = next((each for each in others if keys[each] == wanted), -1)
+                key = entry.keys[rows[place]]
+                found[place] = next((each for each in others if keys[each] == key), -1)
         return found
 
     def _change(self, entry: EntryChanges, rows: Sequence[int], work: _Work) -> None:

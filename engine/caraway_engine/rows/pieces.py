@@ -101,15 +101,15 @@ class RowRange:
         if self._kept is None or self._kept[0] != (low, high, dead):
             self._kept = None  # Free it before the next one is made.
             try:
-                found = self._filtered(low, high, dead, hold)
+                rows = self._filtered(low, high, dead, hold)
             except OutOfMemoryQueryError:
                 if dead > _MOST_CUTS:
                     raise
                 # Deleting rows must not make the rest unreadable.
                 return self._between(low, high, dead)
-            self._kept = (low, high, dead), found
-        found = self._kept[1]
-        return (found,) if found is not None else ()
+            self._kept = (low, high, dead), rows
+        rows = self._kept[1]
+        return (rows,) if rows is not None else ()
 
     def units(self, ordinal: int, since: int) -> Sequence[RowUnit]:
         """Return the rows with what is visible at a position; nothing if that is nothing.
@@ -152,15 +152,15 @@ class RowRange:
         parts = [part for piece in pieces for part in piece._parts]
         if len(parts) > _MOST_PARTS:
             parts = []
-        made = RowRange(batch, self.first, births, hold(batch.nbytes), parts)
+        row_range = RowRange(batch, self.first, births, hold(batch.nbytes), parts)
         died = sorted(
             (ordinal, piece.first + row)
             for piece in pieces
             for ordinal, row in zip(piece._died, piece._rows, strict=True)
         )
         for ordinal, number in died:
-            made.kill(number, ordinal)
-        return made
+            row_range.kill(number, ordinal)
+        return row_range
 
     def _range(self, ordinal: int, since: int) -> tuple[int, int]:
         born = bisect_right(self.births, ordinal, key=lambda birth: birth[0])

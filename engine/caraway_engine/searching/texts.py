@@ -13,15 +13,15 @@ def scores(texts: pa.ListArray, request: pa.StringViewArray) -> pa.Array:
     """Score each row's texts, one for each column; NULL where the query does not find the row."""
     if not len(texts):
         return pa.nulls(0, pa.float64())
-    wanted = _request(request)
-    found = _segment(texts, wanted).scores(wanted.query, wanted.table_statistics)
+    text_request = _request(request)
+    found = _segment(texts, text_request).scores(text_request.query, text_request.table_statistics)
     return pa.array(found.scores, pa.float64(), mask=~found.found)
 
 
 def statistics(texts: pa.ListArray, request: pa.StringViewArray) -> tuple[int, ...]:
     """Return what a query needs to know of these rows; see `TextRequest.packed`."""
-    wanted = _request(request)
-    return wanted.packed(_segment(texts, wanted).statistics(wanted.query))
+    text_request = _request(request)
+    return text_request.packed(_segment(texts, text_request).statistics(text_request.query))
 
 
 def _request(request: pa.StringViewArray) -> TextRequest:

@@ -41,22 +41,22 @@ def _best(
     best, places = np.full(len(vectors), np.nan), np.zeros(len(vectors), np.int64)
     if not len(vectors):
         return best, places
-    wanted = _query(query[0].as_py(), metric[0].as_py())
-    read = ColumnVectors.read(vectors, len(wanted.values))
+    vector = _query(query[0].as_py(), metric[0].as_py())
+    read = ColumnVectors.read(vectors, len(vector.values))
     chosen = np.flatnonzero(read.usable)
     # Most often every vector can be scored, and the matrix need not be copied.
     is_whole = len(chosen) == len(read.matrix) and len(read.matrix.matrices) == 1
-    found = exact.scores(
-        read.matrix.matrices[0] if is_whole else read.matrix.copy_vectors(chosen), wanted
+    array = exact.scores(
+        read.matrix.matrices[0] if is_whole else read.matrix.copy_vectors(chosen), vector
     )
-    found, chosen = found[np.isfinite(found)], chosen[np.isfinite(found)]
+    array, chosen = array[np.isfinite(array)], chosen[np.isfinite(array)]
     if read.rows is None or read.parts is None:
-        best[chosen] = found
+        best[chosen] = array
         return best, places
     # The last to be written to a row is its best score, and of equal ones the first.
-    order = np.lexsort((-chosen, found))
+    order = np.lexsort((-chosen, array))
     rows = read.rows[chosen[order]]
-    best[rows] = found[order]
+    best[rows] = array[order]
     places[rows] = read.parts[chosen[order]]
     return best, places
 

@@ -52,8 +52,8 @@ class AnsweredPlans:
         """
         from caraway_engine.remote import writing
 
-        (found,) = plan.dataframe.logical_plan()._raw_plan.inputs()
-        rows = writes.named(self._registered.contexts.main, found)
+        (inputs,) = plan.dataframe.logical_plan()._raw_plan.inputs()
+        rows = writes.named(self._registered.contexts.main, inputs)
         columns = pa.schema([table.schema.field(name) for name in rows.schema().names])
         run = partial(natively.run, rows, self._registered.scratch)
         made = writing.inserting(table, columns, run)
@@ -74,8 +74,10 @@ class AnsweredPlans:
         change = changing.planned(planner, write.name, rows, table)
         if change is None:
             return Startable(plan, schema, writes.nothing(context).execute_stream)
-        made = changing.changing(table, change)
-        return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+        remote_change = changing.changing(table, change)
+        return Startable(
+            plan, schema, partial(writing.WriteStream, remote_change, schema), is_waiting=True
+        )
 
     def merging(
         self,
@@ -185,7 +187,7 @@ class AnsweredPlans:
         optimized = plan.optimized or plan.dataframe.optimized_logical_plan()
         schemas = StageSchemas(context, known.inputs)
         tables = known.snapshot.tables
-        found = pushing.pushed(context, optimized, plan.facts.uncut, tables, schemas)
+        pushed_plan = pushing.pushed(context, optimized, plan.facts.uncut, tables, schemas)
         with self._lock:
-            self._pushed[plan] = found
-        return found
+            self._pushed[plan] = pushed_plan
+        return pushed_plan

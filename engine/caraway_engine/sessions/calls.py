@@ -51,8 +51,8 @@ class StandIn:
     @property
     def searched(self) -> TableName | None:
         """The table that is searched; None where the rows of a statement are ordered."""
-        found = searches_in(self.asked)
-        return found[0].table if found else None
+        searches = searches_in(self.asked)
+        return searches[0].table if searches else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class CallReader:
         calls = table_calls.read(found.sql, FUNCTIONS)
         if calls:
             found.check(statement.parameters)
-        made = tuple(
+        ins = tuple(
             self._stand_in(stand_ins.named(number, call, view), call, statement, depth)
             for number, call in enumerate(calls, start=1)
         )
-        names = [filters.quoted(each.name) for each in made]
+        names = [filters.quoted(each.name) for each in ins]
         sql = table_calls.replaced(found.sql, calls, lambda number, _call: names[number - 1])
-        return CallingText(sql, made)
+        return CallingText(sql, ins)
 
     def _stand_in(
         self, name: TableName, call: table_calls.TableCall, statement: Statement, depth: int
@@ -249,7 +249,7 @@ def _completed(
         raise InvalidQueryError(f"{call.where}: {call.function}: column '{column}' has no text")
     if asked.has_query:
         return replace(asked, column=column)
-    searched = {each.text for made in inside for each in searches_in(made.asked)}
+    searched = {each.text for stand_in in inside for each in searches_in(stand_in.asked)}
     query = _only(call, "query", list(searched), "the text that the rows should answer")
     return replace(asked, column=column, query=query)
 

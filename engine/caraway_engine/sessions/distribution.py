@@ -123,7 +123,7 @@ def _cut(
     uncut: str | None,
     specs: Mapping[TableName, TableSpec],
     scans: frozenset[TableName],
-    found: Container[TableName],
+    container: Container[TableName],
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
@@ -142,15 +142,15 @@ def _cut(
         root.input.CopyFrom(unfolding.unfolded(root.input))
         if any(spec.scans for spec in read):
             return None, "it reads remote tables and files together"
-    objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs, found)
+    objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs, container)
     return (None, objection) if objection else (plan, None)
 
 
 def _foreign(
-    plan: Plan, specs: Mapping[TableName, TableSpec], found: Container[TableName]
+    plan: Plan, specs: Mapping[TableName, TableSpec], container: Container[TableName]
 ) -> str | None:
     for rel in walk(plan.relations[0].root.input):
-        if kind(rel) == "read" and table_name(rel) not in found:
+        if kind(rel) == "read" and table_name(rel) not in container:
             name = table_name(rel)
             if name not in specs or not specs[name].is_shareable:
                 return f"table '{name}' cannot be divided among executors"

@@ -66,12 +66,12 @@ class PointLookup:
 
     def answer(self, rows: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         """Build the result from the rows that were found, which have all columns of the table."""
-        known = self.known
+        shape = self.known
         found = rows[0] if len(rows) == 1 else pa.concat_batches(rows)
-        if known.limit is not None:
-            found = found.slice(0, known.limit)
-        columns = [found.column(index) for index in known.output]
-        return pa.RecordBatch.from_arrays(columns, schema=known.schema)
+        if shape.limit is not None:
+            found = found.slice(0, shape.limit)
+        columns = [found.column(index) for index in shape.output]
+        return pa.RecordBatch.from_arrays(columns, schema=shape.schema)
 
 
 Probe = Callable[[str], tuple[Plan, pa.Schema]]
@@ -113,9 +113,9 @@ class Lookups:
         with self._lock:
             if shape.text not in self._known:
                 return "unknown"
-            known = self._known[shape.text]
+            lookup_shape = self._known[shape.text]
             self._known.move_to_end(shape.text)
-        return None if known is None else _filled(known, shape)
+        return None if lookup_shape is None else _filled(lookup_shape, shape)
 
     def learn(self, statement: Statement) -> None:
         """Plan a statement to learn whether its shape is a lookup. Blocks."""
@@ -123,11 +123,11 @@ class Lookups:
         if shape is None:
             return
         try:
-            known = self._proven(shape)
+            lookup_shape = self._proven(shape)
         except QueryError:
-            known = None  # Normal planning reports the error.
+            lookup_shape = None  # Normal planning reports the error.
         with self._lock:
-            self._known[shape.text] = known
+            self._known[shape.text] = lookup_shape
             if len(self._known) > _KEPT_SHAPES:
                 self._known.popitem(last=False)
 
@@ -242,9 +242,9 @@ def _is_plain(read: Rel) -> bool:
     )
 
 
-def _filled(known: LookupShape, shape: StatementShape) -> PointLookup | None:
+def _filled(lookup_shape: LookupShape, shape: StatementShape) -> PointLookup | None:
     columns = []
-    for accepted, places in zip(known.accepted, known.places, strict=True):
+    for accepted, places in zip(lookup_shape.accepted, lookup_shape.places, strict=True):
         values = dict.fromkeys(shape.values[place] for place in places)
         if not all(_fits(value, accepted) for value in values):
             return None
@@ -252,7 +252,7 @@ def _filled(known: LookupShape, shape: StatementShape) -> PointLookup | None:
     asked = 1
     for values_ in columns:
         asked *= len(values_)
-    return PointLookup(known, tuple(product(*columns))) if asked <= MOST_ROWS_ASKED else None
+    return PointLookup(lookup_shape, tuple(product(*columns))) if asked <= MOST_ROWS_ASKED else None
 
 
 def _fits(value: Any, accepted: range | None) -> bool:

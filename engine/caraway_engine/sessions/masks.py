@@ -121,13 +121,13 @@ class RowFilter:
         try:
             bounds.check(sql)
             # The same remedies as for statements, so that the same rows pass.
-            made = known_faults.planned(
+            statement = known_faults.planned(
                 context, sql, lambda text: context.sql(text, options=READ_ONLY)
             )
-            facts = plan_facts.of(made.dataframe.logical_plan())
+            facts = plan_facts.of(statement.dataframe.logical_plan())
             if (reads := facts.scans.keys()) != {name}:
                 raise ValueError(f"it reads {', '.join(sorted(reads))}")
-            yield made.dataframe, facts
+            yield statement.dataframe, facts
         except Exception as exc:
             # As a statement it fails with its own message, or reads what is not here.
             raise NotDistributableError(f"the filter of a search: {exc}") from exc

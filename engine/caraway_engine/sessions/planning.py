@@ -80,12 +80,16 @@ class StatementPlanner:
                 return self._answered.inserting(plan, schema, table)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
-                    made = self._answered.startable(plan, schema)
+                    startable = self._answered.startable(plan, schema)
                     if plan.facts.operation not in _EXPLAINED or plan.facts.write:
-                        return made
+                        return startable
                     asked = explained.parse(statement.sql)
                     behind = replace(statement, sql=asked.statement) if asked else None
-                    return self._answered.explained(made, self._plan(behind)) if behind else made
+                    return (
+                        self._answered.explained(startable, self._plan(behind))
+                        if behind
+                        else startable
+                    )
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)
@@ -186,15 +190,15 @@ class StatementPlanner:
             raise self._registered.translate(exc, planning=True) from exc
 
     def _schema(self, plan: StatementPlan) -> pa.Schema:
-        known = self._kept.schema(plan)
-        if known is None and is_wide_listing(plan):
-            known = pa.schema(plan.dataframe.schema())
-            self._kept.note_schema(plan, known)
-        elif known is None:
+        schema = self._kept.schema(plan)
+        if schema is None and is_wide_listing(plan):
+            schema = pa.schema(plan.dataframe.schema())
+            self._kept.note_schema(plan, schema)
+        elif schema is None:
             optimized = self.reruns.optimized(plan)
-            known = coercion.schema(self._contexts.main, plan.dataframe, optimized)
-            self._kept.note_schema(plan, known)
-        return known
+            schema = coercion.schema(self._contexts.main, plan.dataframe, optimized)
+            self._kept.note_schema(plan, schema)
+        return schema
 
     def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions.
@@ -360,11 +364,11 @@ class StatementPlanner:
         bound = {name: other for name, other in statement.bound.items() if other in installed}
 
         def plan(context: SessionContext) -> Any:
-            made = context.sql(sql, options=options, param_values=values)
+            frame = context.sql(sql, options=options, param_values=values)
             if statement.as_changes:
                 specs = self._registered.snapshot.tables
-                return writes.changes(made, context, statement, specs)
-            return self._redirected(made, context, statement.targets)
+                return writes.changes(frame, context, statement, specs)
+            return self._redirected(frame, context, statement.targets)
 
         found = self._registered.stand_ins.keys() & {each.name for each in statement.found or ()}
         if not shown and not bound and not found:
@@ -426,7 +430,9 @@ class StatementPlanner:
             raise self._registered.translate(exc, planning=True) from exc
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
         effect = replace(plan.effect, reads_only_catalog=reads_only_catalog)
-        made = replace(plan, dataframe=dataframe, effect=effect, views=views, optimized=None)
+        statement_plan = replace(
+            plan, dataframe=dataframe, effect=effect, views=views, optimized=None
+        )
         if key and plan.effect.reads_only_catalog:
-            self._positions.remember(key, made)
-        return made
+            self._positions.remember(key, statement_plan)
+        return statement_plan

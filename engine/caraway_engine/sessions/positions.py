@@ -87,9 +87,9 @@ class Positions:
     def _forget(self, views: Mapping[TableName, Showable]) -> None:
         """Drop plans at other positions, because each plan holds its rows in memory."""
         with self._lock:
-            for sql, known in list(self._plans.items()):
-                both = known.views.keys() & views.keys()
-                if any(known.views[table] is not views[table] for table in both):
+            for sql, plan in list(self._plans.items()):
+                both = plan.views.keys() & views.keys()
+                if any(plan.views[table] is not views[table] for table in both):
                     del self._plans[sql]
 
     @contextmanager
@@ -99,7 +99,7 @@ class Positions:
         views: Mapping[TableName, Showable],
         sql: str,
         bound: Mapping[TableName, TableName],
-        found: Collection[TableName],
+        names: Collection[TableName],
     ) -> Iterator[None]:
         replaced: list[tuple[TableName, Table]] = []
         try:
@@ -109,7 +109,7 @@ class Positions:
                 with viewing.with_sources(), viewing.with_every_table():
                     other = context.sql(f"SELECT * FROM {quoted(source)}").into_view()
                 replaced.append((name, _replaced(context, name, other)))
-            changed = {*views, *bound, *found}
+            changed = {*views, *bound, *names}
             for name in self._named(sql):
                 text, behind = self._views[name]
                 if not behind.isdisjoint(changed):
@@ -127,13 +127,13 @@ class Positions:
         Plans do not show this: a view is expanded in the plan and its name is lost.
         """
         texts = [sql.lower()]
-        found: list[TableName] = []
+        names: list[TableName] = []
         for name, (text, _) in reversed(self._views.items()):
             bare = name.rpartition(".")[2].lower().replace('"', '""')
             if any(bare in each for each in texts):
-                found.append(name)
+                names.append(name)
                 texts.append(text.lower())
-        return found[::-1]
+        return names[::-1]
 
 
 def _replaced(context: SessionContext, name: TableName, table: Table) -> Table:

@@ -148,10 +148,10 @@ class Registered:
         self.installed = {name: each for name, each in base.installed.items() if name not in gone}
         self.views.update((name, each) for name, each in base.views.items() if name not in gone)
         self._view_reads = {name: reads for name, (_, reads) in self.views.items()}
-        for name, made in base.searching.items():
+        for name, names in base.searching.items():
             if name not in gone:
-                self.searching[name] = made
-                self.stand_ins.update((each, base.stand_ins[each]) for each in made)
+                self.searching[name] = names
+                self.stand_ins.update((each, base.stand_ins[each]) for each in names)
         self._null_safe = base._null_safe - gone
         self._facts = {name: each for name, each in base._facts.items() if name not in gone}
         self.sizes = base.sizes.without(gone)

@@ -54,9 +54,9 @@ class StatementSearches:
             QueryError: a call is wrong, or the statement cannot be planned.
         """
         key = plans.key_of(statement)
-        known = self._kept.get(key) if key else None
-        if known is not None:
-            return known
+        searches = self._kept.get(key) if key else None
+        if searches is not None:
+            return searches
         asked = explained.parse(statement.sql)
         if asked is not None:
             statement = replace(statement, sql=asked.statement)
@@ -71,13 +71,13 @@ class StatementSearches:
             with stand_ins.shown(tables):
                 plan = framed(rewritten)
                 facts = plan_facts.of(plan.dataframe.logical_plan())
-                found = tuple(self._found(statement, plan, facts, every))
+                statement_searches = tuple(self._found(statement, plan, facts, every))
         # A filter by the time of day holds for one statement.
         if key and facts.reads_only_catalog:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            self._kept[key] = found
-        return found
+            self._kept[key] = statement_searches
+        return statement_searches
 
     @contextmanager
     def reading(self, statement: Statement) -> Iterator[Statement]:
@@ -159,32 +159,36 @@ class StatementSearches:
         for each in every:
             if each.name in rows and not each.is_empty:
                 where = pre[each.name].where if each.name in pre else None
-                found = rows[each.name]
-                yield self._search(each, found.columns, where, found.most, statement)
+                wanted_rows = rows[each.name]
+                yield self._search(each, wanted_rows.columns, where, wanted_rows.most, statement)
 
     def _search(
         self,
-        made: StandIn,
+        stand_in: StandIn,
         columns: Collection[str],
         where: str | None,
         most: int | None,
         statement: Statement,
     ) -> StatementSearch:
-        asked = made.asked
-        kept = [each for each in made.schema.names if each in columns and each != made.score]
+        asked = stand_in.asked
+        kept = [
+            each for each in stand_in.schema.names if each in columns and each != stand_in.score
+        ]
         limit = asked.limit if most is None else max(1, min(asked.limit, most))
         work: TableSearch | FusedSearches | RerankedRows
         if isinstance(asked, AskedSearch):
             work = _table_search(asked, kept, where, limit)
         elif isinstance(asked, AskedFusion):
-            work = self._fusion(asked, kept, where, made.schema)
+            work = self._fusion(asked, kept, where, stand_in.schema)
         else:
-            kept = [each for each in made.schema.names if each != made.score]
+            kept = [each for each in stand_in.schema.names if each != stand_in.score]
             inner = calls.inner(statement, asked.sql)
             work = RerankedRows(
                 asked.sql, inner.parameters, asked.query or "", asked.column or "", asked.model
             )
-        return StatementSearch(made.name, made.schema, work, tuple(kept), made.score, limit)
+        return StatementSearch(
+            stand_in.name, stand_in.schema, work, tuple(kept), stand_in.score, limit
+        )
 
     def _fusion(
         self, asked: AskedFusion, kept: list[str], where: str | None, schema: pa.Schema

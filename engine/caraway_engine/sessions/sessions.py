@@ -210,25 +210,25 @@ class Session:
         showing = partial(stand_ins.shown_rows, found)
         return StageSchemas(known.contexts.main, known.inputs, showing)
 
-    def _begin(self, made: Startable, short: ShortResults | None = None) -> EngineStream:
-        plan, read, on_whole = made.plan, None, None
+    def _begin(self, startable: Startable, short: ShortResults | None = None) -> EngineStream:
+        plan, read, on_whole = startable.plan, None, None
         try:
             presence.check(plan.files, self._registered.physical_plan)
             if short is None:
-                stream = made.start()
+                stream = startable.start()
             else:
-                stream, read = short.start_plan(made)
-                on_whole = self._statements.reruns.watch(plan, short.watch(made, stream))
+                stream, read = short.start_plan(startable)
+                on_whole = self._statements.reruns.watch(plan, short.watch(startable, stream))
         except BaseException as exc:
             raise self._translate(exc) from exc
         started = StartedPlan(
             stream,
-            made.schema,
+            startable.schema,
             plan.effect,
             plan.is_product,
-            made.is_waiting,
-            (plan.views, made.holds),
-            made.start_again,
+            startable.is_waiting,
+            (plan.views, startable.holds),
+            startable.start_again,
             read,
         )
         # Pass the bound method: it keeps the session alive as long as the stream.

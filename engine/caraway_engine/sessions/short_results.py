@@ -48,10 +48,10 @@ class ShortResults:
         """Start a plan; return its stream, and its rows if they were expected to be short."""
         plan = made.plan
         with self._lock:
-            known = self._known.get(plan)
-        if known is None:
+            states = self._known.get(plan)
+        if states is None:
             return made.start(), None
-        if known != self._state(plan):
+        if states != self._state(plan):
             self._forget(plan)
             return made.start(), None
         began_s = time.monotonic()
@@ -66,7 +66,7 @@ class ShortResults:
         if not rows.is_whole or took_s > 2 * _MOST_S:
             self._forget(plan)
         else:
-            is_instant = not known and took_s < _INSTANT_S
+            is_instant = not states and took_s < _INSTANT_S
             with self._lock:
                 (self._instant.add if is_instant else self._instant.discard)(plan)
         return stream, rows

@@ -75,12 +75,12 @@ class TaskPlanner:
         try:
             planning = self._contexts.unmeasured[self._contexts.main]
             plan = planning.sql(f"SELECT * FROM {contexts.quoted(table)}").execution_plan()
-            found = sharing.listed(plan, spec)
+            pieces = sharing.listed(plan, spec)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         if states is not None:
-            self._listed[table] = states, found
-        return found
+            self._listed[table] = states, pieces
+        return pieces
 
     def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
         """Plan a task, and check that the rows that it reads are in memory.
@@ -101,8 +101,8 @@ class TaskPlanner:
     def _startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
         assert isinstance(task.work, SubstraitFragment), "the engine plans only fragments"
         context = self._contexts.main
-        found = self._versions.narrowed(task, task.work)
-        task, given, held = found.task, found.fragment, dict(found.tables)
+        narrowed_task = self._versions.narrowed(task, task.work)
+        task, given, held = narrowed_task.task, narrowed_task.fragment, dict(narrowed_task.tables)
         tables = self._registered.snapshot.tables
         task, given, remote = self._without_splits(task, given)
         held = {**held, **remote}
@@ -111,9 +111,9 @@ class TaskPlanner:
         made = {**held, **files}
         may_be_kept = bool(task.shares) and not (narrowed or made or task.found)
         key = kept_plans.key_of(fragment, task.shares, inputs) if may_be_kept else None
-        if key is not None and (known := self._kept.find(key)) is not None:
+        if key is not None and (kept_plan := self._kept.find(key)) is not None:
             with suppress(NoMemoryFileError):
-                return self._started_again(known, task, fragment, inputs, found)
+                return self._started_again(kept_plan, task, fragment, inputs, narrowed_task)
         dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
         facts = plan_facts.of(dataframe.logical_plan())
         self._fill_whole(facts, task)
@@ -144,7 +144,7 @@ class TaskPlanner:
                     self._kept.keep(key, kept)
                     if inputs:
                         with suppress(NoMemoryFileError):
-                            return self._started_again(kept, task, fragment, inputs, found)
+                            return self._started_again(kept, task, fragment, inputs, narrowed_task)
             start = partial(context.execute, shared.plan, 0)
             executed = partial(_given, shared.plan)
             again = partial(
@@ -157,45 +157,46 @@ class TaskPlanner:
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(facts)
         plan = StatementPlan(
-            dataframe, facts, effect, is_product, present, frozenset(), views=found.views
+            dataframe, facts, effect, is_product, present, frozenset(), views=narrowed_task.views
         )
         start_again = None if is_product else again
         return Startable(plan, schema, start, start_again, is_waiting, executed)
 
     def _started_again(
         self,
-        known: KeptPlan,
+        kept_plan: KeptPlan,
         task: Task,
         fragment: bytes,
         inputs: Sequence[TaskTable],
-        found: NarrowedTask,
+        narrowed_task: NarrowedTask,
     ) -> Startable:
         """Make the plan of a task that ran before from what is known of it.
 
         Raises:
             NoMemoryFileError: its inputs cannot be passed.
         """
-        self._fill_whole(known.facts, task)
-        plain.check_same(known.schema, task.schema)
-        context = self._contexts.serial if known.is_product else self._contexts.main
-        message, files = known.plan.filled(inputs)
+        self._fill_whole(kept_plan.facts, task)
+        plain.check_same(kept_plan.schema, task.schema)
+        context = self._contexts.serial if kept_plan.is_product else self._contexts.main
+        message, files = kept_plan.plan.filled(inputs)
         shared = ExecutionPlan.from_bytes(context, message)
         effect = Effect(written=None, reads_only_catalog=False)
-        present = self._registered.files(known.facts)
+        present = self._registered.files(kept_plan.facts)
         plan = StatementPlan(
-            known.dataframe, known.facts, effect, known.is_product, present, frozenset(),
-            views=found.views,
+            kept_plan.dataframe, kept_plan.facts, effect, kept_plan.is_product, present,
+            frozenset(),
+            views=narrowed_task.views,
         )  # fmt: skip
 
         def again() -> Any:
-            frame = known.dataframe or fragments.plan(context, fragment, self._inputs, inputs)
-            return self._start_shared_again(frame, known.facts, task, fragment, inputs, {})
+            frame = kept_plan.dataframe or fragments.plan(context, fragment, self._inputs, inputs)
+            return self._start_shared_again(frame, kept_plan.facts, task, fragment, inputs, {})
 
         return Startable(
             plan,
-            known.schema,
+            kept_plan.schema,
             partial(context.execute, shared, 0),
-            None if known.is_product else again,
+            None if kept_plan.is_product else again,
             executed=partial(_given, shared),
             holds=files,
         )

@@ -231,8 +231,8 @@ def _looked_up(made: Any, table: TableName, primary: Sequence[str], context: Any
     there = [f"{EXISTS}{number}" for number in range(len(primary))]
     keys = ", ".join(f"{_quoted(key)} AS {name}" for key, name in zip(primary, there, strict=True))
     names = [field.name for field in made.schema()]
-    held = context.sql(f"SELECT {keys} FROM {contexts.quoted(table)}")
-    joined = made.join(held, left_on=[*map(str, primary)], right_on=there, how="left")
+    sql = context.sql(f"SELECT {keys} FROM {contexts.quoted(table)}")
+    joined = made.join(sql, left_on=[*map(str, primary)], right_on=there, how="left")
     exists = _column(there[0]).is_not_null().alias(EXISTS)
     return joined.select(*map(_column, names), exists)
 

@@ -51,18 +51,18 @@ def holders(
     spec: StoredTable, owners: Sequence[ExecutorId], replicas: int = 1
 ) -> Mapping[str, tuple[ExecutorId, ...]]:
     """Return the executors that have each piece of a version, preferred executor first."""
-    found = pieces(spec)
+    listed_pieces = pieces(spec)
     names = tuple(map(str, owners))
     if not names:
-        return {each.name: () for each in found}
-    count = _buckets(spec, found)
+        return {each.name: () for each in listed_pieces}
+    count = _buckets(spec, listed_pieces)
     if count is not None:
         ranks = shares.ranked(count, names, replicas)
         return {
             each.name: tuple(owners[number] for number in ranks[bucket])
-            for bucket, each in enumerate(found)
+            for bucket, each in enumerate(listed_pieces)
         }
-    assigned = shares.place(found, names)
+    assigned = shares.place(listed_pieces, names)
     return {
         piece.name: (owner,)
         for owner, share in zip(owners, assigned, strict=True)

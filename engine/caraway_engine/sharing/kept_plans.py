@@ -80,12 +80,12 @@ class KeptSharePlans:
     def find(self, key: Key) -> KeptPlan | None:
         """Return the plan of a fragment over these shares, if its files have not changed."""
         with self._lock:
-            known = self._kept.get(key)
-            if known is None:
+            plan = self._kept.get(key)
+            if plan is None:
                 return None
             self._kept.move_to_end(key)
-        if presence.states(known.places) == known.files:
-            return known
+        if presence.states(plan.places) == plan.files:
+            return plan
         with self._lock:
             self._kept.pop(key, None)
         return None

@@ -121,12 +121,12 @@ def without_rows(
     """
     scans: list[InputScan] = []
     for leaf in {each.to_bytes(): None for each in _memory_leaves(plan)}:
-        found = _columns(leaf)
-        named = next((each for each in inputs if found and each.schema.names == found[0]), None)
-        if found is None or named is None or any(map(_has_dictionary, named.schema.types)):
+        columns = _columns(leaf)
+        named = next((each for each in inputs if columns and each.schema.names == columns[0]), None)
+        if columns is None or named is None or any(map(_has_dictionary, named.schema.types)):
             return None
         # The engine reads a message without a projection as one of all columns.
-        scan = _empty_scan(named, found[1] or range(len(named.schema)), len(scans))
+        scan = _empty_scan(named, columns[1] or range(len(named.schema)), len(scans))
         if scan is None:
             return None
         scans.append(InputScan(named.name, scan))

@@ -151,8 +151,8 @@ class Sharing:
 
     def _is_unaffected(self, shared: Sequence[tuple[Leaf, TableName]]) -> bool:
         """Return whether every read is in the plan and none has a limit, which skips files."""
-        found = Counter(owner for _, owner in shared)
-        return found == self._expected and not any(leaf.has_limit for leaf, _ in shared)
+        counter = Counter(owner for _, owner in shared)
+        return counter == self._expected and not any(leaf.has_limit for leaf, _ in shared)
 
     def _check_present(self, shared: Sequence[tuple[Leaf, TableName]]) -> None:
         """Check that the files of the shares still exist.
@@ -183,13 +183,13 @@ class Sharing:
 
 
 def _ranges(share: Share) -> tuple[FileRange, ...]:
-    found = tuple(piece for piece in share.pieces if isinstance(piece, FileRange))
-    if len(found) < len(share.pieces):
+    ranges = tuple(piece for piece in share.pieces if isinstance(piece, FileRange))
+    if len(ranges) < len(share.pieces):
         raise ExecutionError(
             f"a share of dataset '{share.table}' is not one of files; this is a fault of the "
             "planner: please report it"
         )
-    return found
+    return ranges
 
 
 def _is_partitioned(spec: TableSpec) -> bool:

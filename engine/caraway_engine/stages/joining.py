@@ -153,12 +153,12 @@ def _kept_by_hash(
 
 
 def _by_hash(planner: Planner, part: StagePart, side: _Side, size: float, count: int) -> StagePart:
-    made = planner.hashed(part, side.path, side.keys, count, "one side of a hash join")
-    return _partitions(planner, made, side, size)
+    stage = planner.hashed(part, side.path, side.keys, count, "one side of a hash join")
+    return _partitions(planner, stage, side, size)
 
 
-def _partitions(planner: Planner, made: Stage, side: _Side, size: float) -> StagePart:
-    reading = planner.reading(made, ReadMode.PARTITION, size)
+def _partitions(planner: Planner, stage: Stage, side: _Side, size: float) -> StagePart:
+    reading = planner.reading(stage, ReadMode.PARTITION, size)
     columns = [field_of(each) for each in side.keys]
     known = tuple(column for column in columns if column is not None)
     keys = known if len(known) == len(columns) else None

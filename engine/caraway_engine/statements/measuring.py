@@ -211,14 +211,14 @@ class _Measuring:
         self._longest(frame)
 
     def _longest(self, frame: Frame) -> None:
-        found = self._all
-        before = found.logical_chain + found.arithmetic_chain + found.computing_chain
-        found.logical_chain = max(found.logical_chain, frame.logical)
-        found.arithmetic_chain = max(found.arithmetic_chain, frame.arithmetic)
-        found.computing_chain = max(found.computing_chain, frame.computing)
-        after = found.logical_chain + found.arithmetic_chain + found.computing_chain
+        size = self._all
+        before = size.logical_chain + size.arithmetic_chain + size.computing_chain
+        size.logical_chain = max(size.logical_chain, frame.logical)
+        size.arithmetic_chain = max(size.arithmetic_chain, frame.arithmetic)
+        size.computing_chain = max(size.computing_chain, frame.computing)
+        after = size.logical_chain + size.arithmetic_chain + size.computing_chain
         if after // _WATCHED_EVERY > before // _WATCHED_EVERY:
-            self._watch(found)
+            self._watch(size)
 
     def _comma(self, frame: Frame) -> None:
         frame.items += 1
@@ -298,24 +298,24 @@ class _Measuring:
 
     def _table(self, start: int) -> bool:
         """Count the table that is named at this position; return whether there is one."""
-        found = _TABLE.match(self._sql, start)
+        match = _TABLE.match(self._sql, start)
         frame = self._frames[-1]
-        name = found["name"].lower() if found else ""
-        if found is None or name in _BEFORE_TABLES:
+        name = match["name"].lower() if match else ""
+        if match is None or name in _BEFORE_TABLES:
             return False
         frame.expects_table = False
         if name in _BEFORE_QUERIES:
             frame.in_from = False
             return False
         scope = self._scopes[-1]
-        known = None if found["call"] else self._known(found["name"])
-        if known is None:
+        size = None if match["call"] else self._known(match["name"])
+        if size is None:
             scope.size.tables += 1
             self._all.tables += 1
         else:
-            scope.size.read(known)
-        self._join(frame, known.joined if known else 1)
-        self._resume = found.end("name")
+            scope.size.read(size)
+        self._join(frame, size.joined if size else 1)
+        self._resume = match.end("name")
         self._watch(scope.size)
         return True
 

@@ -321,17 +321,17 @@ class _Found:
     def _subquery(self, part: ExpressionPart, node: PlanNode, is_negated: bool) -> None:
         self._has_subquery = self._has_join = True
         try:
-            found = subplans.subplan(part, node)
+            subplan = subplans.subplan(part, node)
         except HiddenError as exc:
             return self._mentioned(node, str(exc))
-        self._is_simplified |= found.is_simplified
+        self._is_simplified |= subplan.is_simplified
         is_in = part.kind == "InSubquery"
         if is_in and (is_negated or part.expression.to_variant().negated()):
-            if subplans.may_be_null(part, node, found):
+            if subplans.may_be_null(part, node, subplan):
                 self._lose("null_aware")
-        for each in found.condition:
+        for each in subplan.condition:
             self._expression(each, node)
-        self.add(found.plan, is_lifted=True)
+        self.add(subplan.plan, is_lifted=True)
 
 
 def _is_kept(frame: Any) -> bool:

@@ -73,11 +73,11 @@ class Content:
 
         A log that diverges from the known entries gets a new lineage.
         """
-        known = [self.lineage] if before is None else [self.lineage, before]
-        for each in known:
+        lineages = [self.lineage] if before is None else [self.lineage, before]
+        for each in lineages:
             if each.is_of(log):
                 return each
-        for each in known:
+        for each in lineages:
             if each.reach(log):
                 return each
         self.lineage = Lineage(self.table, self.spec, self.pieces)
@@ -101,10 +101,12 @@ class Content:
 
     def plain(self, names: Iterable[str], chunks: Chunks) -> VersionRows | MissingChunks:
         """Return rows as they were stored, or the chunks that are missing."""
-        found = self.plain_units(names, chunks)
-        if isinstance(found, MissingChunks):
-            return found
-        return VersionRows([unit.batch for unit in found], [unit.holder for unit in found])
+        plain_units = self.plain_units(names, chunks)
+        if isinstance(plain_units, MissingChunks):
+            return plain_units
+        return VersionRows(
+            [unit.batch for unit in plain_units], [unit.holder for unit in plain_units]
+        )
 
     def plain_units(
         self, names: Iterable[str], chunks: Chunks

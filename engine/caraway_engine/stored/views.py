@@ -90,22 +90,22 @@ class VersionView:
         """
         if names == self._content.names:
             return self.fill(chunks) or self.table
-        made = self.part(names, chunks)
-        return made if isinstance(made, MissingChunks) else made.table
+        part = self.part(names, chunks)
+        return part if isinstance(part, MissingChunks) else part.table
 
     def part(self, names: tuple[str, ...], chunks: Chunks) -> StoredShare | MissingChunks:
         """Like `share`, but also return the objects to keep while the table is read."""
         with self._lock:
-            made = self._shares.get(names)
-            if made is None:
+            share = self._shares.get(names)
+            if share is None:
                 rows = self._rows(names, chunks)
                 if isinstance(rows, MissingChunks):
                     return rows
                 parts = making.divide_batches(rows.batches, self._content.partitions)
-                made = StoredShare(making.table(parts, self._content.spec.schema), rows.holders)
-                self._shares[names] = made
-            made.used_s = self._content.clock()
-            return made
+                share = StoredShare(making.table(parts, self._content.spec.schema), rows.holders)
+                self._shares[names] = share
+            share.used_s = self._content.clock()
+            return share
 
     def load(self, names: tuple[str, ...], chunks: Chunks) -> int:
         """Load some of the pieces for a task with a share of them, and return their row count.
@@ -181,18 +181,18 @@ class VersionView:
         share = self.fill(chunks) if is_whole else self.part(names, chunks)
         if isinstance(share, MissingChunks):
             raise ChunksAwayError([share])
-        known = self._units if share is None else share.units
-        if known is not None:
-            return known
-        found = self._content.plain_units(names, chunks)
-        if isinstance(found, MissingChunks):
-            raise ChunksAwayError([found])
-        known = RowUnits(found)
+        units = self._units if share is None else share.units
+        if units is not None:
+            return units
+        plain_units = self._content.plain_units(names, chunks)
+        if isinstance(plain_units, MissingChunks):
+            raise ChunksAwayError([plain_units])
+        units = RowUnits(plain_units)
         if share is None:
-            self._units = known
+            self._units = units
         else:
-            share.units = known
-        return known
+            share.units = units
+        return units
 
     def _rows(self, names: tuple[str, ...], chunks: Chunks) -> VersionRows | MissingChunks:
         content = self._content

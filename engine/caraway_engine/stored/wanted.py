@@ -35,5 +35,5 @@ def check_present(found: Iterable[Table | MissingChunks | None]) -> None:
     Raises:
         ChunksAwayError: chunks are missing.
     """
-    if wanted := [each for each in found if isinstance(each, MissingChunks)]:
-        raise ChunksAwayError(wanted)
+    if chunks := [each for each in found if isinstance(each, MissingChunks)]:
+        raise ChunksAwayError(chunks)

@@ -84,19 +84,19 @@ class _Parts:
         visit = context.get_middleware(_VISIT)
         assert isinstance(visit, _Visit)
         with statuses.answered(visit.span):
-            found = tickets.opened(ticket, self._token)
-            if found.executor_id != self._executor_id:
+            part_ticket = tickets.opened(ticket, self._token)
+            if part_ticket.executor_id != self._executor_id:
                 raise statuses.NotFound(
-                    f"the ticket is for executor '{found.executor_id}', and this is "
+                    f"the ticket is for executor '{part_ticket.executor_id}', and this is "
                     f"'{self._executor_id}'; read each endpoint at its own locations"
                 )
-            if not visit.credential and not self._offers.is_public(found.offer_id):
+            if not visit.credential and not self._offers.is_public(part_ticket.offer_id):
                 raise statuses.Unauthenticated(
                     "send the key or session id with which the query was made, as metadata "
                     "`authorization: Bearer KEY` or `x-api-key: KEY`"
                 )
             peer = context.peer()
-            rows = self._bridge.run_work(self._taken(found.offer_id, visit, peer), context)
+            rows = self._bridge.run_work(self._taken(part_ticket.offer_id, visit, peer), context)
             return flight.GeneratorStream(rows.schema, self._batches(context, rows, visit))
 
     async def _taken(self, offer_id: str, visit: "_Visit", peer: str) -> OfferedRows:

@@ -169,10 +169,10 @@ class RowsOut:
         batches = [self._made_plain(each) for each in batches]
         size_bytes = self._measured(batches)
         self._row_bytes = size_bytes / max(1, sum(each.num_rows for each in batches))
-        if memory is not None and (held := memory.take_place(size_bytes)) is not None:
-            with pa.FixedSizeBufferWriter(held.buffer) as sink:
+        if memory is not None and (held_place := memory.take_place(size_bytes)) is not None:
+            with pa.FixedSizeBufferWriter(held_place.buffer) as sink:
                 _write(sink, batches[0].schema, batches)
-            return BatchesSent(number, True, held.place), None, held
+            return BatchesSent(number, True, held_place.place), None, held_place
         if self.is_whole or len(batches) > 1:
             return BatchesSent(number, True), _stream_of(batches[0].schema, batches), None
         return BatchesSent(number, False), batches[0].serialize(), None
@@ -231,13 +231,13 @@ class SchemaCache:
 
     def rows(self, serialized: bytes) -> RowsIn:
         """Return the decoder of a serialized schema."""
-        known = self._known.get(serialized)
-        if known is None:
+        rows_in = self._known.get(serialized)
+        if rows_in is None:
             schema = pa.ipc.read_schema(pa.py_buffer(serialized))
-            known = self._known[serialized] = RowsIn(schema)
+            rows_in = self._known[serialized] = RowsIn(schema)
             if len(self._known) > _KEPT_SCHEMAS:
                 self._known.popitem(last=False)
-        return known
+        return rows_in
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -349,22 +349,22 @@ class EngineProcess:
         if self._channel is not None:
             self._channel.send(messages.Shown(number, error), body)
 
-    async def _embed(self, wanted: VectorsWanted, body: pa.Buffer | None) -> None:
+    async def _embed(self, vectors_wanted: VectorsWanted, body: pa.Buffer | None) -> None:
         answer, error = None, None
         try:
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(
-                embedding.threads(), embedding.embedded, self._models, wanted, body
+                embedding.threads(), embedding.embedded, self._models, vectors_wanted, body
             )
         except CarawayError as exc:
             error = exc
         except Exception:
-            logger.exception("cannot embed texts", extra={"model": wanted.model})
+            logger.exception("cannot embed texts", extra={"model": vectors_wanted.model})
             error = ExecutionError(
-                f"embedding model '{wanted.model}' failed; the log has the cause"
+                f"embedding model '{vectors_wanted.model}' failed; the log has the cause"
             )
         if self._channel is not None:
-            self._channel.send(messages.Embedded(wanted.number, error), answer)
+            self._channel.send(messages.Embedded(vectors_wanted.number, error), answer)
 
     def _lost(self) -> None:
         # The fork server reports the exit status a moment later; waiters get the error then.

@@ -207,11 +207,11 @@ class Seat:
             self.retired.append(process)
 
     def _is_newest(self, rest: "_Rest") -> bool:
-        known = rest.process
+        process = rest.process
         return (
-            known.is_alive
-            and known.installed is self._catalog
-            and known.prepared is self._catalog
+            process.is_alive
+            and process.installed is self._catalog
+            and process.prepared is self._catalog
             and rest.given.is_newest
         )
 

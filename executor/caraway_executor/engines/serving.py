@@ -137,8 +137,8 @@ class Serving:
         number, answer = next(self._numbers), Future[pa.Table]()
         self._embedding[number] = answer
         body = written(pa.table({"text": pa.array(texts, pa.string())}))
-        wanted = messages.VectorsWanted(number, model, mark)
-        self._loop.call_soon_threadsafe(self._send, wanted, body)
+        vectors_wanted = messages.VectorsWanted(number, model, mark)
+        self._loop.call_soon_threadsafe(self._send, vectors_wanted, body)
         try:
             return answer.result().column(0).combine_chunks()
         except CancelledError:
@@ -244,14 +244,14 @@ class Serving:
             while batches := await ahead.take_batches(rows.most_rows):
                 await flow.credit.acquire()
                 if sum(each.nbytes for each in batches) < _LARGE_BYTES:
-                    sent, body, held = rows.sent(number, batches, None)
+                    sent, body, place = rows.sent(number, batches, None)
                 else:
-                    sent, body, held = await asyncio.to_thread(
+                    sent, body, place = await asyncio.to_thread(
                         rows.sent, number, batches, self._memory
                     )
                 self._send(sent, body)
-                if held is not None:
-                    held.is_sent = True
+                if place is not None:
+                    place.is_sent = True
         return False
 
     def _send_answer(

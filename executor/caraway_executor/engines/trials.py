@@ -59,13 +59,13 @@ class Trials:
                 "being retried before it; try again later",
                 retry_after_s=10,
             ) from None
-        held = [self._free.pop(0)]
-        seat = held[0]
+        seats = [self._free.pop(0)]
+        seat = seats[0]
 
         def leave() -> None:
             timer.cancel()
-            if held:
-                self._free.append(held.pop())
+            if seats:
+                self._free.append(seats.pop())
                 self._places.release()
 
         timer = asyncio.get_running_loop().call_later(_TURN_S, leave)

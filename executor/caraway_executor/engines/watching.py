@@ -187,10 +187,10 @@ class Watch:
         if not process.has_stopped:
             return
         cpu_s = wanted_s(process.pid)
-        known = self._stopped.setdefault(process.pid, IdleStart(now_s, cpu_s))
+        start = self._stopped.setdefault(process.pid, IdleStart(now_s, cpu_s))
         idle = self._idle.setdefault(process.pid, Idle())
         idle.look(now_s, cpu_s, active=len(process.works), begun=process.begun)
-        is_busy = known.is_busy(now_s, cpu_s, _CALM_S, _CALM_CORES)
+        is_busy = start.is_busy(now_s, cpu_s, _CALM_S, _CALM_CORES)
         if is_busy is None:
             return
         del self._stopped[process.pid]

@@ -24,10 +24,10 @@ def explained(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa
     if order.where is not None and share.units:
         share.make_filter().check(order.where)
     if isinstance(order.by, WordOrder):
-        wanted, _ = wanted_words(order.by)
+        index, _ = wanted_words(order.by)
         if order.is_built:
-            kept.warm_up(share.table, share.units, wanted)
-        segments, missing = kept.known(share.table, share.units, lambda each: each == wanted.name)
+            kept.warm_up(share.table, share.units, index)
+        segments, missing = kept.known(share.table, share.units, lambda each: each == index.name)
         is_exact = True
     else:
         if order.is_built:

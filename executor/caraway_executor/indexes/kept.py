@@ -137,9 +137,9 @@ class KeptSegments:
             with index.building:
                 found, missing = _chosen(index.segments, placed)
                 for part in _parts(missing):
-                    made = self._built(table, index, part, wanted)
-                    self._add(index, made)
-                    found.append(made)
+                    built = self._built(table, index, part, wanted)
+                    self._add(index, built)
+                    found.append(built)
         if len(found) > _MOST_SEGMENTS and not index.is_joining:
             index.is_joining = True
             with suppress(RuntimeError):  # it was closed
@@ -184,9 +184,9 @@ class KeptSegments:
             CarawayError: the rows cannot be read.
         """
         with self._lock:
-            wanted = list(self._wanted.get(table, {}).values())
+            indexes = list(self._wanted.get(table, {}).values())
         names = units[0].batch.schema.names if units else []
-        for each in wanted:
+        for each in indexes:
             if units and not set(each.columns) <= set(names):
                 self._drop(table, each.name)
                 continue
@@ -222,11 +222,11 @@ class KeptSegments:
         table: TableName,
         index: _Index,
         placed: Mapping[Place, RowUnit],
-        wanted: WantedIndex[Any],
+        wanted_index: WantedIndex[Any],
     ) -> _Kept:
         started_s = time.monotonic()
         units = list(placed.values())
-        segment = wanted.build(units)
+        segment = wanted_index.build(units)
         row_count = _row_count(units)
         freeing.give_back_after(row_count)
         hold: object = None
@@ -251,7 +251,7 @@ class KeptSegments:
         table: TableName,
         index: _Index,
         placed: Mapping[Place, RowUnit],
-        wanted: WantedIndex[Any],
+        wanted_index: WantedIndex[Any],
     ) -> None:
         """Replace the smallest segments by one; those that are read meanwhile stay a while."""
         try:
@@ -259,10 +259,10 @@ class KeptSegments:
             small = _to_join(found)
             if len(small) > 1:
                 parts = {place: placed[place] for each in small for place in each.places}
-                made = self._built(table, index, parts, wanted)
-                for each in small if made.hold is not None else ():
+                built = self._built(table, index, parts, wanted_index)
+                for each in small if built.hold is not None else ():
                     each.joined_s = time.monotonic()
-                self._add(index, made)
+                self._add(index, built)
         except Exception:
             logger.exception("segments of an index were not joined", extra={"dataset": table})
         finally:

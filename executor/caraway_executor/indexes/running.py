@@ -89,11 +89,11 @@ class IndexedSearches:
         log = statement.logs.get(version.spec.key, ())
         view = version.at(log)
         units = view.units(order.pieces, self._chunks)
-        made: list[masks.ContextFilter] = []
+        filters: list[masks.ContextFilter] = []
 
         def make_filter() -> masks.ContextFilter:
-            made.append(self._filter(view, order.pieces, units))
-            return made[-1]
+            filters.append(self._filter(view, order.pieces, units))
+            return filters[-1]
 
         share = searching.SearchedShare(
             order.table, version.spec.schema, units, make_filter, builds
@@ -101,7 +101,7 @@ class IndexedSearches:
         answer = explaining.explained if order.is_explained else searching.answered
         rows = answer(order, share, self._segments())
         self._took_s[_kind(order)] = time.thread_time() - began_s
-        return rows, not log and not any(each.is_volatile for each in made)
+        return rows, not log and not any(each.is_volatile for each in filters)
 
     def prepare(self, view: VersionView, pieces: tuple[str, ...]) -> None:
         """Build what recent searches of a dataset wanted, for rows of a version that is loaded."""

@@ -81,17 +81,17 @@ def _by_vectors(
         raise NotDistributableError(f"no index of {by.column!r} by {by.metric!r}")
     query = QueryVector.from_values(np.frombuffer(by.vector, np.float32), metric)
     spec = VectorIndexSpec(len(query.values), metric, by.recall)
-    wanted = wanted_vectors(by.column, spec)
-    found = kept.segments_over(share.table, share.units, wanted, builds=share.builds)
+    index = wanted_vectors(by.column, spec)
+    segments = kept.segments_over(share.table, share.units, index, builds=share.builds)
     masks = _masks(order, share)
     hits = searching.search(
-        [each.segment for each in found],
+        [each.segment for each in segments],
         query,
         order.limit,
-        [_joined(masks, share.units, each.places) for each in found],
+        [_joined(masks, share.units, each.places) for each in segments],
     )
     return [
-        _PlacedHits.from_hits(e, share.units, f.places) for e, f in zip(hits, found, strict=True)
+        _PlacedHits.from_hits(e, share.units, f.places) for e, f in zip(hits, segments, strict=True)
     ]
 
 
@@ -149,9 +149,9 @@ class _SearchedWords:
         """Build the segments that are not kept."""
         if any(name not in share.schema.names for name in by.columns):
             raise NotDistributableError(f"no index of {', '.join(by.columns)}")
-        wanted, spec = wanted_words(by)
-        found = kept.segments_over(share.table, share.units, wanted, builds=share.builds)
-        return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
+        index, spec = wanted_words(by)
+        segments = kept.segments_over(share.table, share.units, index, builds=share.builds)
+        return cls(parse(by.text, spec.analyzer), by.columns, share.units, segments)
 
     def numbers(self) -> list[int]:
         """Return the statistics of these rows for scores."""
@@ -165,11 +165,11 @@ class _SearchedWords:
 
     def hits(self, statistics: Sequence[int], limit: int, masks: Masks) -> list[_PlacedHits]:
         """The best rows of each segment."""
-        known = numbers.unpacked(statistics, self.query, self.columns)
+        text_statistics = numbers.unpacked(statistics, self.query, self.columns)
         found = []
         for each in self.found:
             mask = _joined(masks, self.units, each.places)
-            hits = each.segment.search(self.query, known, limit, mask)
+            hits = each.segment.search(self.query, text_statistics, limit, mask)
             found.append(_PlacedHits.from_hits(hits, self.units, each.places))
         return found
 
@@ -200,11 +200,13 @@ def _seen(unit: RowUnit) -> Flags | None:
     return None if unit.seen is None else np.frombuffer(unit.seen, np.bool_)
 
 
-def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits]) -> pa.RecordBatch:
+def _rows(
+    order: IndexOrder, share: SearchedShare, placed_hits: Sequence[_PlacedHits]
+) -> pa.RecordBatch:
     """Take the best rows: first the columns that break ties, then all requested columns."""
-    places = np.concatenate([np.zeros(0, np.int64), *(each.places for each in found)])
-    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
-    scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in found)])
+    places = np.concatenate([np.zeros(0, np.int64), *(each.places for each in placed_hits)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in placed_hits)])
+    scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in placed_hits)])
     best = found_rows.first_of_distinct(scores, order.limit)
     if best is None:
         chosen = _Chosen.from_units(share.units, places, rows)
@@ -216,7 +218,7 @@ def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits])
     columns = [taken[name] for name in (*order.columns, *order.ties)]
     columns.append(pa.array(scores[best]))
     if isinstance(order.by, VectorOrder) and order.by.has_parts:
-        hits = (each.hits for each in found)
+        hits = (each.hits for each in placed_hits)
         parts = [np.zeros(len(h.rows), np.int64) if h.parts is None else h.parts for h in hits]
         columns.append(pa.array(np.concatenate([np.zeros(0, np.int64), *parts])[best]))
     batch = pa.RecordBatch.from_arrays(columns, [f"c{n}" for n in range(len(columns))])

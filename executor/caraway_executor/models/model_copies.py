@@ -168,11 +168,11 @@ class ModelCopies:
 
     def _lacks(self, order: CopyOrder) -> str | None:
         """Return what the executor has too little of, if it does."""
-        held = [copy.order for copy in self._copies.values()]
-        cores = self._cores - sum(each.cores for each in held)
+        orders = [copy.order for copy in self._copies.values()]
+        cores = self._cores - sum(each.cores for each in orders)
         if order.cores > cores:
             return f"{order.cores} cores are needed, {cores} of {self._cores} are free for models"
-        gpus = self._gpus - sum(each.gpus for each in held)
+        gpus = self._gpus - sum(each.gpus for each in orders)
         if order.gpus > gpus:
             return f"{order.gpus} GPUs are needed, {gpus} of {self._gpus} are free"
         if order.memory_bytes and not self._memory.take_bytes(order.memory_bytes):

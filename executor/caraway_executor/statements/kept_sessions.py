@@ -170,12 +170,12 @@ class KeptSessions:
     def version_of(self, table: TableName, spec: StoredTable) -> StoredVersion:
         """Return the version of a dataset that is here or being loaded, or a new empty one."""
         current = self._newest.versions.by_name.get(table) if self._newest else None
-        for known in (current, self._coming.get(table), self._loading.get((table, spec.key))):
-            if known is not None and known.spec == spec:
-                return known
-        made = StoredVersion(table, spec, self._target_partitions)
-        self._loading[table, spec.key] = made
-        return made
+        for version in (current, self._coming.get(table), self._loading.get((table, spec.key))):
+            if version is not None and version.spec == spec:
+                return version
+        stored_version = StoredVersion(table, spec, self._target_partitions)
+        self._loading[table, spec.key] = stored_version
+        return stored_version
 
     def keep_loaded(self, table: TableName, version: StoredVersion) -> None:
         """Keep a version until a catalog names it, or another one of its dataset is loaded."""

@@ -197,9 +197,9 @@ class LocalExecutor:
         bring = self._started_with_chunks
         if statement.index is not None and (rows := await self._indexed(session, statement)):
             return rows
-        found = await look_up(session, statement, self._chunks, self._planning, bring)
-        if found is not None:
-            return found
+        rows_stream = await look_up(session, statement, self._chunks, self._planning, bring)
+        if rows_stream is not None:
+            return rows_stream
         start = partial(session.start, statement)
         if statement.store is None:
             may_block = self._may_block and not session.crowd.is_waiting
@@ -330,12 +330,12 @@ class LocalExecutor:
 
     async def _started_with_chunks(self, start: Callable[[], _Result]) -> _Result:
         """Run work that may need chunks that are not in memory, and load them."""
-        held: list[Chunk] = []
+        chunks: list[Chunk] = []
         while True:
             try:
                 return await self.in_planning_thread(start)
             except ChunksAwayError as exc:
-                held += await self._chunks.bring(exc.wanted)
+                chunks += await self._chunks.bring(exc.wanted)
 
     def _check_place(self, stream: EngineStream) -> None:
         """Refuse a statement that must run in another process, before it starts.

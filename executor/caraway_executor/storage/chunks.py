@@ -67,17 +67,17 @@ class KeptChunks:
             OutOfMemoryQueryError: they do not fit.
             ExecutionError: a chunk is missing or damaged, or its store cannot be opened.
         """
-        found: list[Chunk] = []
+        chunks: list[Chunk] = []
         for each in wanted:
-            found += self._make_fit(each)
+            chunks += self._make_fit(each)
             waiting = iter(each.chunks)
             reads = [tasks.begin(self._read_each(each, waiting)) for _ in range(_READS)]
             try:
-                found += chain.from_iterable(await asyncio.gather(*reads))
+                chunks += chain.from_iterable(await asyncio.gather(*reads))
             finally:
                 for read in reads:
                     read.cancel()
-        return found
+        return chunks
 
     def keep(self, key: str, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> None:
         """Keep a chunk that was just stored for a while, if there is room."""
@@ -124,37 +124,43 @@ class KeptChunks:
         for task in list(self._reading.values()):
             task.cancel()
 
-    async def _read_each(self, wanted: MissingChunks, chunks: Iterable[ChunkInfo]) -> list[Chunk]:
-        return [await self._chunk(wanted, chunk) for chunk in chunks]
+    async def _read_each(
+        self, missing_chunks: MissingChunks, chunks: Iterable[ChunkInfo]
+    ) -> list[Chunk]:
+        return [await self._chunk(missing_chunks, chunk) for chunk in chunks]
 
-    async def _chunk(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
+    async def _chunk(self, missing_chunks: MissingChunks, chunk: ChunkInfo) -> Chunk:
         if (known := self.held(chunk)) is not None:
             return known
-        place = chunk.key or wanted.spec.key, chunk.sha256
+        place = chunk.key or missing_chunks.spec.key, chunk.sha256
         reading = self._reading.get(place)
         if reading is None:
-            reading = tasks.begin(self._read(wanted, chunk))
+            reading = tasks.begin(self._read(missing_chunks, chunk))
             self._reading[place] = reading
             reading.add_done_callback(lambda _: self._reading.pop(place, None))
         # Shielded, because others may wait for the same chunk.
         return await asyncio.shield(reading)
 
-    async def _read(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
-        if wanted.spec.is_mapped and (mapped := await self._map(wanted, chunk)) is not None:
+    async def _read(self, missing_chunks: MissingChunks, chunk: ChunkInfo) -> Chunk:
+        if (
+            missing_chunks.spec.is_mapped
+            and (mapped := await self._map(missing_chunks, chunk)) is not None
+        ):
             self._held[chunk.sha256] = mapped
             return mapped
         if not self._room.take_bytes(chunk.size_bytes):
-            raise self._too_large(wanted)
+            raise self._too_large(missing_chunks)
         made: Chunk | None = None
         try:
-            store = await self._stores.at(wanted.spec.place)
+            store = await self._stores.at(missing_chunks.spec.place)
             batches = [
-                batch async for batch in store.read_chunk(chunk.key or wanted.spec.key, chunk)
+                batch
+                async for batch in store.read_chunk(chunk.key or missing_chunks.spec.key, chunk)
             ]
             made = self._made(chunk, batches)
             return made
         except CarawayError as exc:
-            raise _unreadable(wanted.table, exc) from exc
+            raise _unreadable(missing_chunks.table, exc) from exc
         finally:
             if made is None:
                 self._room.give(chunk.size_bytes)
@@ -166,13 +172,13 @@ class KeptChunks:
         self._held[chunk.sha256] = made
         return made
 
-    async def _map(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk | None:
+    async def _map(self, missing_chunks: MissingChunks, chunk: ChunkInfo) -> Chunk | None:
         """Memory-map a chunk that stays on disk; the system may drop its pages."""
         try:
-            store = await self._stores.at(wanted.spec.place)
-            batches = await self._mapped.read(store, chunk.key or wanted.spec.key, chunk)
+            store = await self._stores.at(missing_chunks.spec.place)
+            batches = await self._mapped.read(store, chunk.key or missing_chunks.spec.key, chunk)
         except CarawayError as exc:
-            raise _unreadable(wanted.table, exc) from exc
+            raise _unreadable(missing_chunks.table, exc) from exc
         return None if batches is None else Chunk(tuple(batches))
 
     def count_bytes(self, table: TableName, size_bytes: int) -> object:
@@ -193,15 +199,15 @@ class KeptChunks:
         weakref.finalize(taken, self._room.give, size_bytes).atexit = False
         return taken
 
-    def _make_fit(self, wanted: MissingChunks) -> list[Chunk]:
+    def _make_fit(self, missing_chunks: MissingChunks) -> list[Chunk]:
         """Refuse chunks that cannot fit, before any of them is read.
 
         Returns the chunks that are already in memory.
         """
-        if wanted.spec.is_mapped and self._mapped.can_copy:
+        if missing_chunks.spec.is_mapped and self._mapped.can_copy:
             return []
-        away = {chunk.sha256: chunk.size_bytes for chunk in wanted.chunks}
-        here = [(chunk, known) for chunk in wanted.chunks if (known := self.held(chunk))]
+        away = {chunk.sha256: chunk.size_bytes for chunk in missing_chunks.chunks}
+        here = [(chunk, known) for chunk in missing_chunks.chunks if (known := self.held(chunk))]
         for chunk, _ in here:
             away.pop(chunk.sha256, None)
         needed = sum(away.values())
@@ -213,17 +219,17 @@ class KeptChunks:
             # objects.
             gc.collect()
         if not self._room.has(needed):
-            raise self._too_large(wanted)
+            raise self._too_large(missing_chunks)
         return [known for _, known in here]
 
-    def _too_large(self, wanted: MissingChunks) -> OutOfMemoryQueryError:
-        needed = sum(chunk.size_bytes for chunk in wanted.chunks)
+    def _too_large(self, missing_chunks: MissingChunks) -> OutOfMemoryQueryError:
+        needed = sum(chunk.size_bytes for chunk in missing_chunks.chunks)
         limit = (self._room.limit_bytes or 0) >> 20
         return OutOfMemoryQueryError(
-            f"dataset '{wanted.table}' does not fit in the memory of its executor: {needed:,} "
-            f"bytes of its rows have to be read, {self._room.taken_bytes:,} are taken, and the "
-            f"limit is {limit} MiB. Accelerate fewer columns or rows, add executors, or give them "
-            "more memory."
+            f"dataset '{missing_chunks.table}' does not fit in the memory of its executor: "
+            f"{needed:,} bytes of its rows have to be read, {self._room.taken_bytes:,} are taken, "
+            f"and the limit is {limit} MiB. Accelerate fewer columns or rows, add executors, or give "
+            "them more memory."
         )
 
 

@@ -162,8 +162,8 @@ class MappedChunks:
             if self._is_open or self._folder is None:
                 return
             self._folder.mkdir(parents=True, exist_ok=True)
-            found = sorted(self._folder.glob("*.arrow"), key=lambda path: path.stat().st_mtime)
-            for path in found:
+            paths = sorted(self._folder.glob("*.arrow"), key=lambda path: path.stat().st_mtime)
+            for path in paths:
                 self._copies[path.stem.partition("-")[2]] = path.stat().st_size
             for draft in self._folder.glob(".*"):
                 draft.unlink(missing_ok=True)

@@ -25,8 +25,8 @@ class Stores:
         Raises:
             ResultStoreError: it cannot be opened.
         """
-        if (known := self._known(place)) is not None:
-            return known
+        if (store := self._known(place)) is not None:
+            return store
         return await asyncio.to_thread(self._open, place)
 
     async def writer(self, place: ResultPlace) -> ChunkWriter:
@@ -41,12 +41,14 @@ class Stores:
         return await (asyncio.to_thread(_writer, place) if is_writer else self.at(place))
 
     def _known(self, place: ResultPlace) -> ResultStore | None:
-        return next((store for known, store in list(self._opened) if known == place), None)
+        return next(
+            (store for result_place, store in list(self._opened) if result_place == place), None
+        )
 
     def _open(self, place: ResultPlace) -> ResultStore:
         with self._opening:
-            if (known := self._known(place)) is not None:
-                return known
+            if (result_store := self._known(place)) is not None:
+                return result_store
             try:
                 kind = registry.RESULT_STORES.load(place.kind)
                 store: ResultStore = kind.at(place)

@@ -53,8 +53,8 @@ class Relieving:
         local = self._catalogs.executor(origin)
         if self._threads is None:
             return local
-        known, relief = self._reliefs.get(origin, (None, None))
-        if relief is None or known is not local:
+        executor, relief = self._reliefs.get(origin, (None, None))
+        if relief is None or executor is not local:
             if relief is not None:
                 relief.close()
             relief = Relief(self._settings, self._clock, self._shared_forking)

@@ -191,16 +191,16 @@ class Worker:
         if statement.index is None or self._is_draining:
             return None
         try:
-            found = self._catalogs.executor(origin).at_once(statement)
+            stream = self._catalogs.executor(origin).at_once(statement)
         except ShuttingDownError:
             return None
-        if found is None:
+        if stream is None:
             return None
         self._catalogs.touch(origin)
         self._finished += 1
-        batches = () if found.traits.whole is None else (found.traits.whole,)
-        is_steady = found.reads_only_catalog
-        return AnswerPage("", batches, True, found.schema, reads_only_catalog=is_steady)
+        batches = () if stream.traits.whole is None else (stream.traits.whole,)
+        is_steady = stream.reads_only_catalog
+        return AnswerPage("", batches, True, stream.schema, reads_only_catalog=is_steady)
 
     async def open_task(
         self, task: Task, inputs: Sequence[TaskTable], call: str = ""

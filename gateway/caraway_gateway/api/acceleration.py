@@ -92,10 +92,10 @@ async def standing(request: Request, name: Name) -> Response:
     """Return the current version of a dataset, and the state of its refresh."""
     accelerations = app_state.services(request).accelerations
     try:
-        _, found = dataset_names.find(name, accelerations.standing)
+        _, dataset_standing = dataset_names.find(name, accelerations.standing)
     except CarawayError as exc:
         return errors.as_message(exc)
-    return JSONResponse(_document(found))
+    return JSONResponse(_document(dataset_standing))
 
 
 async def _changed(request: Request, name: str, change: Any, status: int) -> Response:
@@ -148,11 +148,11 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return document
 
 
-def _document(found: DatasetStanding) -> dict[str, Any]:
-    refreshes, version = found.refreshes, found.version
+def _document(dataset_standing: DatasetStanding) -> dict[str, Any]:
+    refreshes, version = dataset_standing.refreshes, dataset_standing.version
     document: dict[str, Any] = {
         "dataset": refreshes.dataset,
-        "status": found.status,
+        "status": dataset_standing.status,
         "refresh_mode": refreshes.settings.refresh_mode,
     }
     if version is not None:
@@ -162,26 +162,26 @@ def _document(found: DatasetStanding) -> dict[str, Any]:
             "bytes": version.size_bytes,
             "made_at": version.made_at.isoformat(),
         }
-    if found.lag is not None:
-        document["lag"] = DatasetLag.from_lag(found.lag).model_dump(mode="json")
-    if found.changing is not None and version is not None:
+    if dataset_standing.lag is not None:
+        document["lag"] = DatasetLag.from_lag(dataset_standing.lag).model_dump(mode="json")
+    if dataset_standing.changing is not None and version is not None:
         document["changes"] = {
             "log_entries": len(version.read_log),
             "log_rows": version.log_rows,
-            "waiting": found.changing.waiting,
+            "waiting": dataset_standing.changing.waiting,
         }
-    if found.is_loading:
+    if dataset_standing.is_loading:
         running = refreshes.running
         document["refresh"] = {
             "attempt": running.attempt if running is not None else 1,
-            "rows": found.stored.rows,
-            "bytes": found.stored.size_bytes,
-            "rows_per_second": round(found.rows_per_s, 1),
+            "rows": dataset_standing.stored.rows,
+            "bytes": dataset_standing.stored.size_bytes,
+            "rows_per_second": round(dataset_standing.rows_per_s, 1),
         }
     if refreshes.waiting is not None:
         document["is_asked_for_again"] = True
-    if found.error:
-        document["error"] = found.error
+    if dataset_standing.error:
+        document["error"] = dataset_standing.error
     return document
 
 

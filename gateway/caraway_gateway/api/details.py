@@ -87,7 +87,7 @@ def _document(
     services: Services, name: TableName, state: DatasetState | ViewState
 ) -> dict[str, Any]:
     catalog, dispatch = services.catalog, services.dispatch
-    found = lineage.of(name, catalog.datasets, catalog.views, dispatch.views())
+    table_lineage = lineage.of(name, catalog.datasets, catalog.views, dispatch.views())
     declared: Dataset | View
     indexes: list[TableIndex] = []
     if isinstance(state, DatasetState):
@@ -103,8 +103,8 @@ def _document(
         "error_message": state.error.message if state.error is not None else None,
         "description": declared.description,
         "sql": lineage.query_of(declared),
-        "reads": list(found.reads),
-        "read_by": list(found.read_by),
+        "reads": list(table_lineage.reads),
+        "read_by": list(table_lineage.read_by),
         "indexes": [
             {"kind": each.kind, "columns": list(each.columns), "state": each.state}
             for each in indexes
@@ -118,5 +118,9 @@ async def _definition(services: Services, name: TableName) -> dict[str, Any] | N
     # Imported here: PyYAML is slow to load.
     from caraway_core.manifest.documents import excerpts
 
-    found = await asyncio.to_thread(excerpts.find, manifest.files, manifest.base_dir, name)
-    return None if found is None else {"file": found.file, "line": found.line, "text": found.text}
+    excerpt = await asyncio.to_thread(excerpts.find, manifest.files, manifest.base_dir, name)
+    return (
+        None
+        if excerpt is None
+        else {"file": excerpt.file, "line": excerpt.line, "text": excerpt.text}
+    )

@@ -100,12 +100,12 @@ async def create_embeddings(request: Request) -> Response:
             is_tokens=is_tokens,
             dimensions=asked.dimensions,
         )
-        found = await streaming.unless_gone(request, work)
+        texts = await streaming.unless_gone(request, work)
     except (CarawayError, errors.RefusedRequestError) as exc:
         return errors.as_error(exc)
     except ClientDisconnect:
         return errors.CLIENT_GONE
-    return Response(_answer(asked, found), media_type="application/json")
+    return Response(_answer(asked, texts), media_type="application/json")
 
 
 def _parsed(body: bytes) -> EmbeddingsRequest:
@@ -145,11 +145,11 @@ def _check_size(given: object) -> None:
 
 def _problem(content: object, exc: ValidationError) -> str:
     """Name the first problem; those of `input` are too many kinds to name each of them."""
-    found = exc.errors(include_url=False, include_input=False)[0]
-    key = str(found["loc"][0]) if found["loc"] else ""
+    details = exc.errors(include_url=False, include_input=False)[0]
+    key = str(details["loc"][0]) if details["loc"] else ""
     if key != "input":
-        return f"'{key}': {found['msg'].lower()}" if key else f"the body is no object; {_HINT}"
-    if found["type"] == "missing":
+        return f"'{key}': {details['msg'].lower()}" if key else f"the body is no object; {_HINT}"
+    if details["type"] == "missing":
         return f"'input' is missing; {_HINT}"
     given = content.get("input") if isinstance(content, dict) else None
     if any(isinstance(each, str) and len(each) > MOST_CHARACTERS for each in _each(given)):
@@ -170,8 +170,8 @@ def _items(asked: EmbeddingsRequest) -> tuple[Any, bool]:
     return given, not isinstance(given[0], str)
 
 
-def _answer(asked: EmbeddingsRequest, found: EmbeddedTexts) -> bytes:
-    vectors = found.vectors
+def _answer(asked: EmbeddingsRequest, texts: EmbeddedTexts) -> bytes:
+    vectors = texts.vectors
     flat = vectors.flatten().to_numpy(zero_copy_only=False)
     rows = flat.reshape(len(vectors), vectors.type.list_size).astype("<f4", copy=False)
     if asked.encoding_format == "base64":
@@ -185,6 +185,6 @@ def _answer(asked: EmbeddingsRequest, found: EmbeddedTexts) -> bytes:
             for index, each in enumerate(encoded)
         ],
         "model": asked.model,
-        "usage": {"prompt_tokens": found.token_count, "total_tokens": found.token_count},
+        "usage": {"prompt_tokens": texts.token_count, "total_tokens": texts.token_count},
     }
     return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -94,17 +94,17 @@ async def list_snapshots(
     requests = services.accelerations.snapshots
     try:
         table, _ = dataset_names.find(name, services.accelerations.standing)
-        found = await requests.listed(table, limit)
+        snapshot_infos = await requests.listed(table, limit)
     except CarawayError as exc:
         return errors.as_message(exc)
-    current = [each.number for each in found if each.is_current]
+    current = [each.number for each in snapshot_infos if each.is_current]
     return JSONResponse(
         {
             "dataset_name": table,
             "location": _location(requests),
-            "last_updated_ms": max((each.made_ms for each in found), default=0),
+            "last_updated_ms": max((each.made_ms for each in snapshot_infos), default=0),
             "current_snapshot_id": current[0] if current else None,
-            "snapshots": [_document(each, requests) for each in found],
+            "snapshots": [_document(each, requests) for each in snapshot_infos],
         }
     )
 
@@ -171,16 +171,16 @@ def _parsed(body: bytes) -> int:
     return number
 
 
-def _document(found: SnapshotInfo, requests: SnapshotRequests) -> dict[str, Any]:
+def _document(snapshot_info: SnapshotInfo, requests: SnapshotRequests) -> dict[str, Any]:
     return {
-        "snapshot_id": found.number,
-        "timestamp_ms": found.made_ms,
-        "location": f"{_location(requests)}/{found.key}",
-        "checksum": found.checksum,
+        "snapshot_id": snapshot_info.number,
+        "timestamp_ms": snapshot_info.made_ms,
+        "location": f"{_location(requests)}/{snapshot_info.key}",
+        "checksum": snapshot_info.checksum,
         "checksum_algorithm": "SHA256",
-        "size_bytes": found.size_bytes,
-        "row_count": found.rows,
-        "is_current": found.is_current,
+        "size_bytes": snapshot_info.size_bytes,
+        "row_count": snapshot_info.rows,
+        "is_current": snapshot_info.is_current,
     }
 
 

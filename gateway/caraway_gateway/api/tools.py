@@ -62,11 +62,11 @@ _CALL: dict[str, Any] = {
 @router.get("/v1/tools", response_model=list[ToolListElement])
 async def list_tools(request: Request) -> Response:
     """List the tools that models and MCP clients can call."""
-    found = app_state.services(request).tools.toolbox.definitions()
+    definitions = app_state.services(request).tools.toolbox.definitions()
     return _json(
         [
             {"name": each.name, "description": each.description, "parameters": each.parameters}
-            for each in found
+            for each in definitions
         ]
     )
 

@@ -203,8 +203,8 @@ def _cache(settings: manifests.RuntimeSettings) -> ResultsCache | None:
     caching = settings.caching.sql_results
     if not caching.enabled:
         return None
-    wanted = CacheSettings(max_size_bytes=caching.max_size_bytes, ttl_s=caching.item_ttl_s)
-    return ResultsCache(wanted)
+    cache_settings = CacheSettings(max_size_bytes=caching.max_size_bytes, ttl_s=caching.item_ttl_s)
+    return ResultsCache(cache_settings)
 
 
 def _catalog(

@@ -61,13 +61,13 @@ def standalone(
 ) -> Backend:
     """One executor, whose engine runs in processes of its own, started by `engines` if given."""
     executor_class = registry.ENGINES.load("executor")
-    wanted = engine(manifest, data)
-    executor = executor_class(wanted, engines)
+    settings = engine(manifest, data)
+    executor = executor_class(settings, engines)
     dispatch = InProcessDispatch(
         executor,
         ExecutorId(data.node_id),
         usable_cores(manifest.runtime),
-        wanted.memory_limit_bytes or 0,
+        settings.memory_limit_bytes or 0,
     )
     stack.push_async_callback(dispatch.aclose)
     return Backend(dispatch, engines=executor.report)
@@ -94,10 +94,10 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
 
 def policy(settings: manifests.RuntimeSettings) -> Policy:
     """Return what the manifest says of how queries are distributed in a cluster."""
-    wanted = settings.query.distribution
+    distribution_settings = settings.query.distribution
     return Policy(
-        wanted.small_table_bytes,
-        wanted.broadcast_bytes,
-        wanted.gather_bytes,
-        wanted.partition_bytes,
+        distribution_settings.small_table_bytes,
+        distribution_settings.broadcast_bytes,
+        distribution_settings.gather_bytes,
+        distribution_settings.partition_bytes,
     )

@@ -66,10 +66,10 @@ class LimitsFile:
             )
 
     def _enforce(self) -> None:
-        services, wanted = self._services, self._limits
+        services, request_limits = self._services, self._limits
         schedulers = max(1, services.scheduler_count())
-        rps = wanted.api_rps
+        rps = request_limits.api_rps
         services.limits.bucket.refill_at(None if rps is None else rps / schedulers)
-        services.limits.request_timeout_s = wanted.request_timeout_secs
-        running = limits.share(wanted.sql_concurrent_queries, schedulers)
-        services.queries.bound(wanted.sql_query_timeout_secs, running)
+        services.limits.request_timeout_s = request_limits.request_timeout_secs
+        running = limits.share(request_limits.sql_concurrent_queries, schedulers)
+        services.queries.bound(request_limits.sql_query_timeout_secs, running)

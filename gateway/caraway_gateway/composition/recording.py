@@ -16,13 +16,13 @@ def history(
     stack: AsyncExitStack,
 ) -> TaskHistory:
     """Return the history that the manifest asks for; the stack ends the export of traces."""
-    wanted = settings.task_history
+    task_history_settings = settings.task_history
     history = TaskHistory(
         HistorySettings(
-            enabled=wanted.enabled,
-            retention_s=wanted.retention_period_s,
-            captures_output=wanted.captured_output != "none",
-            min_sql_duration_s=wanted.min_sql_duration_s,
+            enabled=task_history_settings.enabled,
+            retention_s=task_history_settings.retention_period_s,
+            captures_output=task_history_settings.captured_output != "none",
+            min_sql_duration_s=task_history_settings.min_sql_duration_s,
         ),
         data.node_id,
         time.time_ns,

@@ -143,12 +143,12 @@ class Runtime:
             except BaseExceptionGroup as failed:
                 # Connections stay open while the stack ends what requests would use.
                 services.queries.is_stopping = True
-                known, others = failed.split(CarawayError)
-                if known is None:
+                exception_group, others = failed.split(CarawayError)
+                if exception_group is None:
                     raise
                 if others is not None:
                     logger.error("more than one thing failed", exc_info=others)
-                raise _first(known) from None
+                raise _first(exception_group) from None
         if self._failure is not None:
             raise self._failure
 

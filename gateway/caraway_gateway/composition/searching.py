@@ -73,8 +73,11 @@ def _by_words() -> TextReranker:
 
 
 def _cache(caching: CachingSettings) -> SearchResultsCache | None:
-    wanted = caching.search_results
-    if not wanted.enabled:
+    search_results_cache_settings = caching.search_results
+    if not search_results_cache_settings.enabled:
         return None
-    settings = CacheSettings(max_size_bytes=wanted.max_size_bytes, ttl_s=wanted.item_ttl_s)
+    settings = CacheSettings(
+        max_size_bytes=search_results_cache_settings.max_size_bytes,
+        ttl_s=search_results_cache_settings.item_ttl_s,
+    )
     return SearchResultsCache(settings)

@@ -69,17 +69,19 @@ def published(settings: RuntimeSettings, secrets: SecretResolver, default: Path)
     Raises:
         CarawayError: the location or its params are invalid, or a secret is missing.
     """
-    wanted = settings.iceberg
-    if wanted.location is None:
+    iceberg_settings = settings.iceberg
+    if iceberg_settings.location is None:
         return ResultPlace("file", str(default.absolute()))
-    return places.named("runtime.iceberg.location", wanted.location, wanted.params, secrets)
+    return places.named(
+        "runtime.iceberg.location", iceberg_settings.location, iceberg_settings.params, secrets
+    )
 
 
 async def _snapshots(
     manifest: Manifest, secrets: SecretResolver, token: str
 ) -> SnapshotPlace | None:
-    wanted = manifest.snapshots
-    if wanted is None:
+    settings = manifest.snapshots
+    if settings is None:
         return None
-    place = places.named("snapshots.location", wanted.location, wanted.params, secrets, token)
-    return SnapshotPlace(place, await results(place), wanted.on_failure)
+    place = places.named("snapshots.location", settings.location, settings.params, secrets, token)
+    return SnapshotPlace(place, await results(place), settings.on_failure)

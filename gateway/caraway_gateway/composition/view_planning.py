@@ -59,8 +59,8 @@ def planned(manifest: Manifest) -> PlannedViews:
     views |= calls
     datasets = {TableName(each.name): each for each in manifest.datasets}
     behind = {name: _behind(name, {**views, **datasets}) for name in views}
-    wanted = [name for name in sorted(views) if not searching.isdisjoint(behind[name])]
-    needed = {name for view in wanted for name in behind[view]}
+    names = [name for name in sorted(views) if not searching.isdisjoint(behind[name])]
+    needed = {name for view in names for name in behind[view]}
     read = {name: each for name, each in datasets.items() if name in needed}
     specs, unknown = asyncio.run(_specs(manifest, read))
     notes = []
@@ -68,14 +68,14 @@ def planned(manifest: Manifest) -> PlannedViews:
     for name, each in declared.items():
         if found := _in_catalogs(each, manifest):
             unknown[name] = f"'{found}' are those of its catalog"
-    for view in list(wanted):
+    for view in list(names):
         if lacking := sorted(behind[view] & unknown.keys()):
-            wanted.remove(view)
+            names.remove(view)
             notes.append(f"{_title(view)} is not planned: the columns of {unknown[lacking[0]]}")
-    if not wanted:
+    if not names:
         return PlannedViews(notes=tuple(notes))
     specs |= {name: ViewTable(each.sql) for name, each in views.items() if name in needed}
-    failed = asyncio.run(_failed(specs, wanted))
+    failed = asyncio.run(_failed(specs, names))
     problems = (
         Problem(str(manifest.path), 0, _title(name), _OWN_NAMES.sub("", message))
         for name, message in failed.items()
@@ -120,15 +120,15 @@ def _title(name: TableName) -> str:
 
 def _behind(name: TableName, known: Mapping[TableName, View | Dataset]) -> set[TableName]:
     """Return a view and the tables that it may read: those whose names are in its text."""
-    found, waiting = {name}, [name]
+    names, waiting = {name}, [name]
     while waiting:
         each = known[waiting.pop()]
         if (text := lineage.query_of(each)) is None:
             continue
         named = mentions.mentioned(text, known)
-        waiting += named - found
-        found |= named
-    return found
+        waiting += named - names
+        names |= named
+    return names
 
 
 def _in_catalogs(declared: View | Dataset, manifest: Manifest) -> str:

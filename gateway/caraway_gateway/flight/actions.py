@@ -50,10 +50,10 @@ async def act(service: JobService, caller: Caller, name: str, body: bytes) -> by
 
 
 async def _submit(service: JobService, caller: Caller, body: bytes) -> bytes:
-    wanted = await _parsed(body, partial(submissions.parse, content_type=None))
-    if not caller.principal.may_write and writing.begins_with_write(wanted.sql):
+    request = await _parsed(body, partial(submissions.parse, content_type=None))
+    if not caller.principal.may_write and writing.begins_with_write(request.sql):
         raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")
-    job = await service.submit(caller.principal, wanted, caller.span)
+    job = await service.submit(caller.principal, request, caller.span)
     return _json({"query_id": job.job_id, "status": job.status})
 
 
@@ -70,17 +70,17 @@ async def _status(service: JobService, caller: Caller, body: Body) -> bytes:
 
 async def _result(service: JobService, caller: Caller, body: Body) -> bytes:
     job = await _find(service, caller, body)
-    found = await manifest(service, job)
+    answer = await manifest(service, job)
     index = body.get("chunk_index") or 0
     if not isinstance(index, int) or isinstance(index, bool):
         raise InvalidQueryError('the field "chunk_index" must be an integer, 0 or more')
-    if not 0 <= index < max(1, len(found.chunks)):
+    if not 0 <= index < max(1, len(answer.chunks)):
         raise statuses.NotFound(
-            f"query '{job.job_id}' has no chunk {index}; it has {len(found.chunks)} in all"
+            f"query '{job.job_id}' has no chunk {index}; it has {len(answer.chunks)} in all"
         )
     encoder = formats.make("arrow")
-    parts = [encoder.encode_start(found.schema)]
-    async for batch in service.read(job, found.chunks[index : index + 1]):
+    parts = [encoder.encode_start(answer.schema)]
+    async for batch in service.read(job, answer.chunks[index : index + 1]):
         parts.append(encoder.encode(batch))
     return b"".join((*parts, encoder.end(0)))
 

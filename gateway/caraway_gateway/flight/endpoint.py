@@ -62,7 +62,7 @@ class FlightEndpoint:
         services.quotas["flight_sessions"] = sessions.quota
         services.quotas["flight_answers"] = self._waiting.quota
         services.quotas["flight_running_answers"] = self._waiting.live_quota
-        known = Identities(services.keyring, sessions)
+        identities = Identities(services.keyring, sessions)
         scheme = "grpc+tls" if self._tls else "grpc+tcp"
         try:
             self._server = FlightServer(
@@ -71,7 +71,7 @@ class FlightEndpoint:
                 self._waiting,
                 self._parallel,
                 f"{scheme}://{self._address}",
-                CallGate(known, Handshake(known), services.limits, services.tallies),
+                CallGate(identities, Handshake(identities), services.limits, services.tallies),
                 self._tls,
             )
         except pa.ArrowException as exc:

@@ -57,8 +57,8 @@ class Identities:
             return ANONYMOUS
         if not credential:
             return None
-        if found := self._keyring.find(credential):
-            return found
+        if principal := self._keyring.find(credential):
+            return principal
         # The key that opened the session may have been replaced since.
         owner = self.sessions.find(credential)
         return owner if owner and self._keyring.knows(owner) else None

@@ -82,10 +82,10 @@ class ParallelReads:
         """
         if not self._token:
             raise NotFoundError("there is no cluster here to which this ticket could belong")
-        found = tickets.opened(ticket, self._token)
-        if found.principal != caller.principal.id:
+        part_ticket = tickets.opened(ticket, self._token)
+        if part_ticket.principal != caller.principal.id:
             raise QueryForbiddenError("the ticket belongs to another key; run the query again")
-        return found
+        return part_ticket
 
     async def stream(self, found: PartTicket) -> BatchStream:
         """Read a part here, for a client that did not read it at the executor."""

@@ -64,8 +64,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if sql_messages.is_asked(descriptor):
                 return self._sql.info(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
-                found = parts.find(self._services.jobs.service, caller, job_id)
-                return self._bridge.run_work(found, context).info(descriptor)
+                coroutine_type = parts.find(self._services.jobs.service, caller, job_id)
+                return self._bridge.run_work(coroutine_type, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return info_of(COUNTED, descriptor, TicketText(sql).encode())
@@ -84,8 +84,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if sql_messages.is_asked(descriptor):
                 return self._sql.schema(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
-                found = parts.find(self._services.jobs.service, caller, job_id)
-                return flight.SchemaResult(self._bridge.run_work(found, context).schema)
+                coroutine_type = parts.find(self._services.jobs.service, caller, job_id)
+                return flight.SchemaResult(self._bridge.run_work(coroutine_type, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return flight.SchemaResult(COUNTED)
@@ -115,9 +115,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                     each for batch in rows.to_batches() for each in messages.cut(batch, rows.schema)
                 )
                 return flight.GeneratorStream(rows.schema, cut)
-            wanted = commands.read_ticket(ticket)
-            self._bounded(wanted.sql)
-            return self._statements.rows(context, caller.request(wanted.sql), wanted.query_id)
+            text = commands.read_ticket(ticket)
+            self._bounded(text.sql)
+            return self._statements.rows(context, caller.request(text.sql), text.query_id)
 
     def list_flights(
         self, context: flight.ServerCallContext, criteria: bytes

@@ -62,10 +62,10 @@ class Statements:
     def part(self, context: flight.ServerCallContext, ticket: bytes) -> flight.FlightDataStream:
         """Stream a part of an answer that an executor offers."""
         caller = callers.of(context)
-        found = self.parallel.opened(ticket, caller)
+        part_ticket = self.parallel.opened(ticket, caller)
         ending = ExitStack()
         caller.at_end(lambda: self._bridge.post(ending.close))
-        stream = self._bridge.run_work(self._taken(found, ending), context)
+        stream = self._bridge.run_work(self._taken(part_ticket, ending), context)
 
         def rows() -> Iterator[pa.Table]:
             with statuses.answered(caller.span):
@@ -146,8 +146,8 @@ class Statements:
             self.parallel.watch(reading)
         return query_id
 
-    async def _taken(self, found: PartTicket, ending: ExitStack) -> BatchStream:
-        stream = await self.parallel.stream(found)
+    async def _taken(self, ticket: PartTicket, ending: ExitStack) -> BatchStream:
+        stream = await self.parallel.stream(ticket)
         ending.callback(self.parallel.let_go, stream)
         return stream
 

@@ -158,11 +158,11 @@ class FilesOfTables:
             ExecutionError: the place cannot be read.
         """
         start = self._place.location(f"{plan_pages.FOLDER}/")
-        found = _PLANNED.fullmatch(location.removeprefix(start))
-        if found is None or not location.startswith(start):
+        match = _PLANNED.fullmatch(location.removeprefix(start))
+        if match is None or not location.startswith(start):
             return False
         try:
-            plan_pages.owner(self._place, found[1], principal, table)
+            plan_pages.owner(self._place, match[1], principal, table)
         except NotFoundError:
             return False
         return True
@@ -178,10 +178,10 @@ class FilesOfTables:
         folder = self._place.location(f"{table.metadata['table-uuid']}/")
         data = frozenset[str]().union(*self._data(table))
         own = [each for each in data if not each.startswith(folder)]
-        found = [] if table.store is None else vending.parts(table.store, own)
+        parts = [] if table.store is None else vending.parts(table.store, own)
         if store is not None and store.kind == "s3":
-            found.append(OpenedPart(store, folder.removeprefix(f"s3://{store.bucket}/")))
-        return found
+            parts.append(OpenedPart(store, folder.removeprefix(f"s3://{store.bucket}/")))
+        return parts
 
     def _data(self, table: LoadedTable) -> Sequence[frozenset[str]]:
         """Return the data files of each state that a table lists; each list is read once."""

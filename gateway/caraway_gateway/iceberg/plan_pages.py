@@ -82,10 +82,10 @@ def parsed(text: Any) -> tuple[str, int]:
     Raises:
         NoPlanTaskError: it is not a token.
     """
-    found = _TOKEN.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _TOKEN.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise NoPlanTaskError("there is no such plan task; plan the scan again")
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 def begin(place: Published, plan_id: str, owner: PlanOwner) -> None:
@@ -106,10 +106,10 @@ def owner(place: Published, plan_id: str, principal: str, table: str) -> PlanOwn
         ExecutionError: the place cannot be read.
     """
     content = place.read(f"{home(plan_id)}/{_OWNER}") if _ID.fullmatch(plan_id) else None
-    found = None if content is None else PlanOwner(*json.loads(content))
-    if found is None or (found.principal, found.table) != (principal, table):
+    plan_owner = None if content is None else PlanOwner(*json.loads(content))
+    if plan_owner is None or (plan_owner.principal, plan_owner.table) != (principal, table):
         raise NoPlanError("there is no such plan; plan the scan again")
-    return found
+    return plan_owner
 
 
 def write(place: Published, plan_id: str, number: int, page: PlanPage) -> None:

@@ -134,14 +134,14 @@ class ScanRun:
             CarawayError: the export failed, or files that were given out do not count any more.
         """
         if work.done():
-            found = work.result().files
+            files = work.result().files
         else:
-            found = exporting.files(plan_pages.home(self.id), in_order(self._words))
-        if not self._given <= {each.name for each in found}:
+            files = exporting.files(plan_pages.home(self.id), in_order(self._words))
+        if not self._given <= {each.name for each in files}:
             raise ExecutorsLostError(
                 "an executor was lost after files of the scan were given out; plan it again"
             )
-        fresh = [each for each in found if each.name not in self._given]
+        fresh = [each for each in files if each.name not in self._given]
         part = fresh[: self.export.owner.most_tasks]
         self._given.update(each.name for each in part)
         return PlanPage([self._task(each) for each in part], work.done() and part == fresh)

@@ -120,12 +120,12 @@ class IcebergTables:
             CarawayError: its files, or the place for metadata, cannot be used.
         """
         self._loaded.retain((*self._catalog.datasets, *self._catalog.views))
-        held = await self._held(name)
+        held_table = await self._held(name)
         mode = self.access.chosen(accepted)
         if mode is None:
-            return held.answer()
+            return held_table.answer()
         place = await self._opened()
-        return await self.access.answer(name, held, mode, place, self._place().store)
+        return await self.access.answer(name, held_table, mode, place, self._place().store)
 
     async def credentials(self, name: TableName) -> list[dict[str, Any]]:
         """Return temporary credentials for the files of a table or view that exists.
@@ -197,17 +197,17 @@ class IcebergTables:
 
     async def _held(self, name: TableName) -> HeldTable:
         """Load a table, and look which of its snapshots can be read still."""
-        held = await self._loaded.get(name, self._plan(name))
-        until_ms = held.table.listed_until_ms
+        held_table = await self._loaded.get(name, self._plan(name))
+        until_ms = held_table.table.listed_until_ms
         if until_ms is not None and until_ms <= histories.now_ms():
             place = await self._opened()
             async with self._publishing:
-                held.renew(
+                held_table.renew(
                     await asyncio.to_thread(
-                        publishing.looked_at_again, held.table, place, self._listing
+                        publishing.looked_at_again, held_table.table, place, self._listing
                     )
                 )
-        return held
+        return held_table
 
     async def _with_files(self, name: TableName, snapshot_id: int | None) -> LoadedTable | None:
         """Return a table whose files a scan reads; None where its rows have to be exported."""
@@ -307,11 +307,11 @@ class IcebergTables:
         place, at = await self._opened(), self._place()
         self._exported[title.uuid] = name
         async with self._publishing:
-            known = await asyncio.to_thread(
+            table = await asyncio.to_thread(
                 publishing.known, title, key, place, self._listing, at.store
             )
-        if known is not None:
-            return self._serving(title, known)
+        if table is not None:
+            return self._serving(title, table)
         statement = Statement(exporting.all_rows(name), {}, in_background=True)
         folder = states.home(title.uuid, key)
         columns = await self.columns(name)

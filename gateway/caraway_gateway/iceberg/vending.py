@@ -118,13 +118,13 @@ class VendedKeys:
             if kept is not None and kept.ends_at - datetime.now(UTC) > _LEFT:
                 return kept
             try:
-                made = sts.assume(store, self._role_arn, text, _SECONDS, self._endpoint)
+                keys = sts.assume(store, self._role_arn, text, _SECONDS, self._endpoint)
             except TokenServiceError as exc:
                 raise UnavailableError(f"there are no temporary credentials: {exc}") from exc
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[name] = made
-            return made
+            self._kept[name] = keys
+            return keys
 
 
 def _identity(store: StoreSpec) -> tuple[str, ...]:

@@ -112,9 +112,9 @@ _CACHE: Table[ResultsCache] = (
 def registry(services: Services, prefix: str = "") -> CollectorRegistry:
     """Return the metrics registry of this process; `prefix` precedes each of its own names."""
     families = Families(prefix)
-    found = Page(lambda: _collect(services, families)).registry()
-    ProcessCollector(registry=found)
-    return found
+    collector_registry = Page(lambda: _collect(services, families)).registry()
+    ProcessCollector(registry=collector_registry)
+    return collector_registry
 
 
 def render(found: CollectorRegistry) -> bytes:

@@ -195,10 +195,10 @@ class KubeClient:
     async def serves(self, kind: ResourceKind) -> bool:
         """Return whether the API server serves the kind."""
         try:
-            found = await self._send("GET", kind.root, kind)
+            resource = await self._send("GET", kind.root, kind)
         except errors.ObjectNotFoundError:
             return False
-        return any(entry["name"] == kind.plural for entry in found.get("resources", ()))
+        return any(entry["name"] == kind.plural for entry in resource.get("resources", ()))
 
     async def _send(
         self,
@@ -231,8 +231,8 @@ class KubeClient:
                     raise failure from exc
             else:
                 if response.status_code < 400:
-                    found: Object = response.json()
-                    return found
+                    resource: Object = response.json()
+                    return resource
                 # A message about a Secret could quote its content.
                 said = "refused" if kind is SECRET else _said(response)
                 if response.status_code not in _AGAIN or method == "POST":

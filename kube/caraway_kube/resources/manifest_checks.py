@@ -76,12 +76,12 @@ def _check(spec: CarawayClusterSpec, text: str, source: str | None) -> CheckedMa
         content, manifest, faults = _inspect(spec, text)
     except ManifestError as exc:
         return CheckedManifest(None, tuple(_problem(each, source) for each in exc.problems))
-    found = (
+    problems = (
         *_conflicts(spec, manifest, content.value),
         *(_problem(each, source) for each in faults),
     )
-    if found:
-        return CheckedManifest(None, found)
+    if problems:
+        return CheckedManifest(None, problems)
     return CheckedManifest(ClusterManifest(content.value, manifest.runtime.shutdown_timeout_s))
 
 
@@ -94,10 +94,10 @@ def _inspect(spec: CarawayClusterSpec, text: str) -> tuple[Document, Manifest, l
     content = document.parse(text, PATH)
     manifest = loading.load_alone(content)
     faults = manifest_texts.problems(spec, content.value)
-    found = [content.problem(path, message) for path, message in faults]
+    problems = [content.problem(path, message) for path, message in faults]
     for each in view_searches.problems(manifest):
-        found.append(content.problem(("views",), f"{each.path}: {each.message}"))
-    return content, manifest, found
+        problems.append(content.problem(("views",), f"{each.path}: {each.message}"))
+    return content, manifest, problems
 
 
 def _problem(problem: Problem, source: str | None) -> SpecProblem:

@@ -41,12 +41,12 @@ def problems(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> Iterator[F
             sql = body if each.get("kind") == "table" else f"SELECT {body}"
             if fault := _fault(sql):
                 yield ("functions", index, "body"), fault
-    known = _stores(spec, content)
+    stores = _stores(spec, content)
     for section in _SECTIONS:
         for path, text in _texts((section,), content.get(section)):
             for store in _REFERENCE.findall(text):
-                if store not in known:
-                    names = ", ".join(sorted(known))
+                if store not in stores:
+                    names = ", ".join(sorted(stores))
                     yield path, f"unknown secret store '{store}'; known: {names}"
 
 

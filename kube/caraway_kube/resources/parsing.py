@@ -38,9 +38,9 @@ def cluster(name: str, spec: object) -> ParsedSpec[CarawayClusterSpec]:
     """Parse the spec of a `CarawayCluster` with this name."""
     parsed = _parse(CarawayClusterSpec, spec)
     named = problems.of_name(name)
-    found = problems.of_spec(parsed.spec) if parsed.spec else parsed.problems
-    if named or found:
-        return ParsedSpec(None, (*named, *found))
+    spec_problems = problems.of_spec(parsed.spec) if parsed.spec else parsed.problems
+    if named or spec_problems:
+        return ParsedSpec(None, (*named, *spec_problems))
     return parsed
 
 

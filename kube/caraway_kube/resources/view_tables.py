@@ -20,19 +20,19 @@ Name = tuple[str, ...]
 def unknown(sql: str, content: Mapping[str, Any]) -> Iterator[str]:
     """Yield the tables that a parsed query reads and that are not in the manifest."""
     statements = sqloxide.parse_sql(sql, dialect=DIALECT)
-    known = {
+    names = {
         _local(str(each.get("name", "")).lower().split("."))
         for section in ("datasets", "views")
         for each in content.get(section) or ()
     }
-    schemas = {name[0] for name in known if len(name) == 2} - _OTHERS
+    schemas = {name[0] for name in names if len(name) == 2} - _OTHERS
     # A name of a WITH clause counts as known everywhere in the statement.
     common = {(name,) for name in _common_tables(statements)}
     reported = set[Name]()
     for name in _tables(statements):
         local = _local([part.lower() for part in name])
         is_ours = len(local) == 1 or (len(local) == 2 and local[0] in schemas)
-        if is_ours and local not in known | common | reported:
+        if is_ours and local not in names | common | reported:
             reported.add(local)
             yield ".".join(name)
 

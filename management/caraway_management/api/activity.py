@@ -35,7 +35,7 @@ async def list_activity(
 ) -> dict[str, Any]:
     """List the changes in the organization, and the refused ones, the newest first."""
     after = paging.read_cursor(cursor)
-    wanted: list[ColumnElement[bool]] = [
+    elements: list[ColumnElement[bool]] = [
         column == value
         for column, value in (
             (Activity.actor, actor),
@@ -48,14 +48,14 @@ async def list_activity(
         if value is not None
     ]
     if since is not None:
-        wanted.append(Activity.at >= _with_zone(since))
+        elements.append(Activity.at >= _with_zone(since))
     if until is not None:
-        wanted.append(Activity.at < _with_zone(until))
+        elements.append(Activity.at < _with_zone(until))
     if after is not None:
-        wanted.append(Activity.id < min(after, MOST_ID))
+        elements.append(Activity.id < min(after, MOST_ID))
     query = (
         select(Activity)
-        .where(Activity.org_id == caller.org.id, *wanted)
+        .where(Activity.org_id == caller.org.id, *elements)
         .order_by(Activity.id.desc())
         .limit(limit)
     )
@@ -63,9 +63,9 @@ async def list_activity(
     # The list contains all changes that this instance has answered.
     await database.later.written()
     async with database.read() as session:
-        found = (await session.scalars(query)).all()
-    next_cursor = paging.cursor_after([each.id for each in found], limit)
-    return {"activity": [_view(each) for each in found], "next_cursor": next_cursor}
+        activities = (await session.scalars(query)).all()
+    next_cursor = paging.cursor_after([each.id for each in activities], limit)
+    return {"activity": [_view(each) for each in activities], "next_cursor": next_cursor}
 
 
 @router.get("/v1/activity/{id}")
@@ -75,10 +75,10 @@ async def get_activity(
     """Return one entry of the log."""
     query = select(Activity).where(Activity.org_id == caller.org.id, Activity.id == id_)
     async with caller.services.database.read() as session:
-        found = await session.scalar(query)
-    if found is None:
+        activity = await session.scalar(query)
+    if activity is None:
         raise refusals.not_found("activity", id_)
-    return _view(found)
+    return _view(activity)
 
 
 def _with_zone(moment: datetime) -> datetime:

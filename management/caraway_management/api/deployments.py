@@ -86,8 +86,10 @@ async def list_deployments(
     """List the deployments of a project, the newest first."""
     async with caller.services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)
-        found = await records.list_deployments(session, project.id, status, page.limit, page.offset)
-    return {"deployments": [view(each) for each in found]}
+        deployments = await records.list_deployments(
+            session, project.id, status, page.limit, page.offset
+        )
+    return {"deployments": [view(each) for each in deployments]}
 
 
 @router.get("/{projectId}/deployments/{deploymentId}")

@@ -82,10 +82,10 @@ class IdempotencyGate:
         try:
             async with self._services.database.read() as session:
                 now = self._services.now()
-                found = await authenticate(request, self._services, session, now)
+                credential = await authenticate(request, self._services, session, now)
         except RefusedError:
             return None
-        return f"{found.kind}:{found.id}"
+        return f"{credential.kind}:{credential.id}"
 
     async def _begin(self, owner: str, key: str, digest: str) -> IdempotentAnswer | None:
         """Insert the row of a key; return the row that exists already."""

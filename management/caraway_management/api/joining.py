@@ -25,12 +25,12 @@ async def show_invitation(
         return browser.to_sign_in(request)
     try:
         async with services.database.read() as session:
-            found, org = await invitations.look(session, services.now(), value)
+            invitation, org = await invitations.look(session, services.now(), value)
     except RefusedError as exc:
         return pages.page(_TITLE, f"<p>{escape(exc.message)}</p>", exc.status)
     content = (
         f"<p>You are invited to the organization <b>{escape(org.name)}</b>, with the role "
-        f"<b>{escape(found.role)}</b>. You are signed in as "
+        f"<b>{escape(invitation.role)}</b>. You are signed in as "
         f"<b>{escape(visitor.caller.actor)}</b>.</p>"
     )
     form = pages.decision(

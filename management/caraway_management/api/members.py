@@ -85,9 +85,9 @@ async def get_member(
 ) -> dict[str, Any]:
     """Return a member."""
     async with caller.services.database.read() as session:
-        found = await members.find(session, caller.org.id, user_id)
-    set_etag(response, found.row.revision)
-    return view(found)
+        membership = await members.find(session, caller.org.id, user_id)
+    set_etag(response, membership.row.revision)
+    return view(membership)
 
 
 @router.patch("/v1/members/{userId}", dependencies=TAKES_IF_MATCH)
@@ -154,12 +154,14 @@ async def create_invitation(
     """
     role = memberships.read_roles(body.roles)
     async with caller.change() as change:
-        made = await invitations.make(change.session, change.now, caller.within, body.email, role)
-        change.on("invitation", made.row.id, made.row.email)
-        is_mailed = await inviting.enqueue(
-            change.session, change.now, caller.services, made, caller.actor
+        invitation = await invitations.make(
+            change.session, change.now, caller.within, body.email, role
         )
-    return {**view_invitation(made.row), "value": made.value, "is_mailed": is_mailed}
+        change.on("invitation", invitation.row.id, invitation.row.email)
+        is_mailed = await inviting.enqueue(
+            change.session, change.now, caller.services, invitation, caller.actor
+        )
+    return {**view_invitation(invitation.row), "value": invitation.value, "is_mailed": is_mailed}
 
 
 @router.delete("/v1/invitations/{invitationId}", status_code=204)

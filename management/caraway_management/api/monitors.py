@@ -74,8 +74,8 @@ async def list_monitors(caller: Reader, project_id: ProjectId, page: Paged) -> d
     """List the monitors of a project. The shape of their fields is ours."""
     async with caller.services.database.read() as session:
         place = await _project(session, caller, project_id)
-        found = await resources.list_monitors(session, place, page.limit, page.offset)
-    return {"monitors": [resources.view(monitor) for monitor in found]}
+        monitors = await resources.list_monitors(session, place, page.limit, page.offset)
+    return {"monitors": [resources.view(monitor) for monitor in monitors]}
 
 
 @router.post("/{projectId}/monitors", status_code=201)
@@ -129,8 +129,8 @@ async def list_cluster_monitors(
     """List the monitors of the organization on a cluster, which look at its own projects there."""
     place = _cluster(caller, cluster_name)
     async with caller.services.database.read() as session:
-        found = await resources.list_monitors(session, place, page.limit, page.offset)
-    return {"monitors": [resources.view(monitor) for monitor in found]}
+        monitors = await resources.list_monitors(session, place, page.limit, page.offset)
+    return {"monitors": [resources.view(monitor) for monitor in monitors]}
 
 
 @of_clusters.post("/{clusterName}/monitors", status_code=201)
@@ -193,10 +193,10 @@ async def _project(
 
 
 def _cluster(caller: Caller, name: str) -> Place:
-    found = caller.services.platform.find_cluster(name, caller.org.name)
-    if found is None:
+    cluster = caller.services.platform.find_cluster(name, caller.org.name)
+    if cluster is None:
         raise refusals.not_found("cluster", name[:63])
-    return Place(caller.org.id, cluster_name=found.name)
+    return Place(caller.org.id, cluster_name=cluster.name)
 
 
 async def _create(

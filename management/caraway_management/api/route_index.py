@@ -52,9 +52,9 @@ class RouteIndex:
         self._groups = {key: Router(routes) for key, routes in groups.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._groups.get(_key(scope["path"])) if scope["type"] == "http" else None
+        router = self._groups.get(_key(scope["path"])) if scope["type"] == "http" else None
         # The whole router answers unknown paths: 404, or a redirect without the last slash.
-        await (self._router if found is None else found).app(scope, receive, send)
+        await (self._router if router is None else router).app(scope, receive, send)
 
 
 def _key(path: str) -> _Key:

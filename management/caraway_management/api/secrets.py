@@ -65,13 +65,13 @@ async def put_secrets(
 
     Takes one secret or a list, and answers in the same way. The form is ours.
     """
-    wanted = body if isinstance(body, list) else [body]
+    secrets = body if isinstance(body, list) else [body]
     put: list[Secret] = []
     async with caller.change() as change:
-        projects = {each.project_id for each in wanted}
+        projects = {each.project_id for each in secrets}
         for project_id in sorted(projects):
             await finding.find_project(change.session, caller.org.id, project_id, locks=True)
-        for each in wanted:
+        for each in secrets:
             owner = Owner(caller.org.id, each.project_id)
             put.append(await _put(caller, change, owner, each))
         if len(put) > 1:
@@ -111,11 +111,11 @@ async def get_project_secret(
     """Return a secret that the runtime of a project gets, with a masked value."""
     async with caller.services.database.read() as session:
         owner = await _owner(session, caller, project_id)
-        wanted = names.check_secret(name)
-        found = [each for each in await linking.in_force(session, owner) if each.name == wanted]
-        if not found:
-            raise storing.missing(wanted)
-        return _view(found[0])
+        secret = names.check_secret(name)
+        secrets = [each for each in await linking.in_force(session, owner) if each.name == secret]
+        if not secrets:
+            raise storing.missing(secret)
+        return _view(secrets[0])
 
 
 @of_projects.delete("/{projectId}/secrets/{name}", status_code=204)
@@ -135,8 +135,8 @@ async def list_secret_links(
     """List the secrets of the organization that a project uses. Ours."""
     async with caller.services.database.read() as session:
         owner = await _owner(session, caller, project_id)
-        found = await linking.linked_to(session, owner)
-        return {"links": [{"secretName": each.name} for each in found]}
+        secrets = await linking.linked_to(session, owner)
+        return {"links": [{"secretName": each.name} for each in secrets]}
 
 
 @of_projects.post("/{projectId}/secret-links", status_code=201)
@@ -170,8 +170,8 @@ async def list_organization_secrets(
 ) -> dict[str, Any]:
     """List the secrets of an organization itself, with masked values. The path is ours."""
     async with caller.services.database.read() as session:
-        found = await storing.all_of(session, Owner(caller.org.id))
-        return {"secrets": [_view(each) for each in found]}
+        secrets = await storing.all_of(session, Owner(caller.org.id))
+        return {"secrets": [_view(each) for each in secrets]}
 
 
 @router.post("/v1/orgs/{orgId}/secrets")
@@ -211,9 +211,11 @@ async def _owner(
     return Owner(caller.org.id, project_id)
 
 
-async def _put(caller: Caller, change: Change, owner: Owner, wanted: NewSecret) -> Secret:
+async def _put(caller: Caller, change: Change, owner: Owner, new_secret: NewSecret) -> Secret:
     session, sealer = change.session, caller.services.sealer
-    secret = await storing.put(session, sealer, change.now, owner, wanted.name, wanted.value)
+    secret = await storing.put(
+        session, sealer, change.now, owner, new_secret.name, new_secret.value
+    )
     await _note(change, secret)
     return secret
 

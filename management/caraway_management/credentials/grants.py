@@ -152,7 +152,7 @@ async def redeem_code(
         return refused
     if user is None or user.deleted_at is not None:
         return refused
-    made = await tokens.add_token(
+    token = await tokens.add_token(
         session,
         now,
         user,
@@ -163,9 +163,9 @@ async def redeem_code(
         prefix=Prefix.REFRESH_TOKEN,
         client_id=client.client_id,
     )
-    row.token_id = made.row.id
-    answer = await issuer.access_token(session, now, client, row.scopes, made.row)
-    return answer | {"refresh_token": made.value}
+    row.token_id = token.row.id
+    answer = await issuer.access_token(session, now, client, row.scopes, token.row)
+    return answer | {"refresh_token": token.value}
 
 
 async def refresh(

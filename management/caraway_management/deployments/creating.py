@@ -96,12 +96,12 @@ async def _check(session: AsyncSession, now: datetime, project: Project, superse
     await session.refresh(project, ["paused_at"])
     if project.paused_at is not None:
         raise refusals.invalid("the project is paused; resume it first", "spicepod_paused")
-    found = await records.unfinished_of(session, project.id)
-    if found is None:
+    deployment = await records.unfinished_of(session, project.id)
+    if deployment is None:
         return
     if not supersedes:
         raise refusals.conflict(
-            f"deployment {found.id} is {found.status}; wait until it has ended",
+            f"deployment {deployment.id} is {deployment.status}; wait until it has ended",
             "deployment_in_progress",
         )
     await records.supersede(session, now, project.id, "a newer deployment replaces it")

@@ -29,9 +29,9 @@ async def find_deployment(session: AsyncSession, project_id: int, id_: int) -> D
         RefusedError: the project has no such deployment.
     """
     if 1 <= id_ <= _MOST_ID:
-        found = await session.get(Deployment, id_)
-        if found is not None and found.project_id == project_id:
-            return found
+        deployment = await session.get(Deployment, id_)
+        if deployment is not None and deployment.project_id == project_id:
+            return deployment
     raise refusals.not_found("deployment", id_)
 
 
@@ -66,15 +66,15 @@ async def unfinished_of(session: AsyncSession, project_id: int) -> Deployment | 
         .order_by(Deployment.id.desc())
         .limit(1)
     )
-    found: Deployment | None = await session.scalar(query)
-    return found
+    deployment: Deployment | None = await session.scalar(query)
+    return deployment
 
 
 async def supersede(session: AsyncSession, now: datetime, project_id: int, reason: str) -> None:
     """End the deployment of a project that is under way, because something newer replaces it."""
-    found = await unfinished_of(session, project_id)
-    if found is not None:
-        write(session, now, found, deployments.supersede(progress_of(found), now), reason)
+    deployment = await unfinished_of(session, project_id)
+    if deployment is not None:
+        write(session, now, deployment, deployments.supersede(progress_of(deployment), now), reason)
         await session.flush()
 
 

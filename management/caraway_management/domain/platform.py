@@ -157,12 +157,12 @@ class Platform:
     def _check_region(self, name: str | None) -> str | None:
         if name is None:
             return None
-        found = next((each for each in self.regions if name in (each.name, each.region)), None)
-        if found is None:
+        region = next((each for each in self.regions if name in (each.name, each.region)), None)
+        if region is None:
             raise _refused("region", f"region '{name}' not found")
-        if found.is_disabled:
+        if region.is_disabled:
             raise _refused("region", f"region '{name}' takes no projects")
-        return found.name
+        return region.name
 
 
 def _is_of(tag: str, version: str) -> bool:

@@ -53,10 +53,10 @@ async def find_reaction(
         RefusedError: it does not exist, or is of another project.
     """
     query = select(Reaction).where(Reaction.project_id == project_id, Reaction.id == id_)
-    found = await session.scalar(query.with_for_update() if locks else query)
-    if found is None:
+    reaction = await session.scalar(query.with_for_update() if locks else query)
+    if reaction is None:
         raise refusals.not_found("reaction", id_[:40])
-    return found
+    return reaction
 
 
 async def create_reaction(

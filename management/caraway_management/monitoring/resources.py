@@ -58,10 +58,10 @@ async def find_monitor(
         RefusedError: it does not exist, or is on something else.
     """
     query = place.query.where(Monitor.id == id_)
-    found = await session.scalar(query.with_for_update() if locks else query)
-    if found is None:
+    monitor = await session.scalar(query.with_for_update() if locks else query)
+    if monitor is None:
         raise refusals.not_found("monitor", id_[:40])
-    return found
+    return monitor
 
 
 async def create_monitor(

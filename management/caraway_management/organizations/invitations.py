@@ -72,11 +72,11 @@ async def revoke(session: AsyncSession, now: datetime, org_id: int, id_: int) ->
     """
     await members.lock(session, org_id)
     query = select(Invitation).where(*members.are_open(org_id, now), Invitation.id == id_)
-    found = await session.scalar(query)
-    if found is None:
+    invitation = await session.scalar(query)
+    if invitation is None:
         raise refusals.not_found("invitation", id_)
-    found.revoked_at = now
-    return found
+    invitation.revoked_at = now
+    return invitation
 
 
 async def look(session: AsyncSession, now: datetime, value: str) -> tuple[Invitation, Org]:
@@ -85,12 +85,12 @@ async def look(session: AsyncSession, now: datetime, value: str) -> tuple[Invita
     Raises:
         RefusedError: the value is of no invitation, or it is used, revoked or expired.
     """
-    found = await _find(session, value)
-    if found is None:
+    invitation = await _find(session, value)
+    if invitation is None:
         raise refusals.not_found("invitation")
-    org = await session.get_one(Org, found.org_id)
-    _check_open(found, org, now)
-    return found, org
+    org = await session.get_one(Org, invitation.org_id)
+    _check_open(invitation, org, now)
+    return invitation, org
 
 
 async def accept(
@@ -104,15 +104,15 @@ async def accept(
     """
     if credential.user_id is None:
         raise refusals.forbidden("an invitation is for a user; sign in as one")
-    found = await _find(session, value)
-    if found is None or credential.org_id not in (None, found.org_id):
+    invitation = await _find(session, value)
+    if invitation is None or credential.org_id not in (None, invitation.org_id):
         raise refusals.not_found("invitation")
-    org = await members.lock(session, found.org_id)
-    await session.refresh(found)
-    _check_open(found, org, now)
+    org = await members.lock(session, invitation.org_id)
+    await session.refresh(invitation)
+    _check_open(invitation, org, now)
     user = await session.get_one(User, credential.user_id)
-    membership = await members.join(session, now, org, user, Role(found.role))
-    found.accepted_at = now
+    membership = await members.join(session, now, org, user, Role(invitation.role))
+    invitation.accepted_at = now
     return org, membership
 
 
@@ -123,11 +123,11 @@ async def _find(session: AsyncSession, value: str) -> Invitation | None:
     return await session.scalar(query)
 
 
-def _check_open(found: Invitation, org: Org, now: datetime) -> None:
+def _check_open(invitation: Invitation, org: Org, now: datetime) -> None:
     if org.deleted_at is not None:
         raise refusals.forbidden("the organization is deleted", "org_deleted")
-    if found.accepted_at or found.revoked_at or found.expires_at <= now:
-        raise _gone(found)
+    if invitation.accepted_at or invitation.revoked_at or invitation.expires_at <= now:
+        raise _gone(invitation)
 
 
 def _gone(invitation: Invitation) -> refusals.RefusedError:

@@ -38,8 +38,8 @@ async def list_members(
         .where(Member.org_id == org_id)
         .order_by(Member.created_at, Member.user_id)
     )
-    found = await session.execute(query.limit(limit).offset(offset))
-    return [Membership(member, username) for member, username in found]
+    result = await session.execute(query.limit(limit).offset(offset))
+    return [Membership(member, username) for member, username in result]
 
 
 async def find(
@@ -174,13 +174,13 @@ async def check_places(session: AsyncSession, org: Org, members: int) -> None:
         )
 
 
-async def _check_owners(session: AsyncSession, found: Membership) -> None:
+async def _check_owners(session: AsyncSession, membership: Membership) -> None:
     query = select(func.count()).select_from(Member)
     others = await session.scalar(
         query.where(
-            Member.org_id == found.row.org_id,
+            Member.org_id == membership.row.org_id,
             Member.role == Role.OWNER,
-            Member.user_id != found.row.user_id,
+            Member.user_id != membership.row.user_id,
         )
     )
-    memberships.check_owners(found.role, others or 0)
+    memberships.check_owners(membership.role, others or 0)

@@ -143,10 +143,10 @@ def name_taken(name: str) -> RefusedError:
 async def _find_deleted(session: AsyncSession, org_id: int, name: str) -> Project | None:
     key = names.key(names.check_project(name))
     query = select(Project).where(Project.org_id == org_id, Project.name_key == key)
-    found = await session.scalar(query.with_for_update())
-    if found is not None and found.deleted_at is None:
+    project = await session.scalar(query.with_for_update())
+    if project is not None and project.deleted_at is None:
         raise name_taken(name)
-    return found
+    return project
 
 
 def _place(around: ProjectContext, project: Project, changes: Mapping[str, Any]) -> None:

@@ -29,9 +29,9 @@ async def find_project(
     """
     if 1 <= project_id <= MOST_ID:
         query = _present(org_id).where(Project.id == project_id)
-        found = await session.scalar(query.with_for_update() if locks else query)
-        if found is not None:
-            return found
+        project = await session.scalar(query.with_for_update() if locks else query)
+        if project is not None:
+            return project
     raise refusals.not_found("project", project_id)
 
 

@@ -130,9 +130,9 @@ def source_of(
             f"no keys seal what the database keeps; set --key-file to a file of which {_FORM}, "
             "the same for all instances"
         )
-    made = KeyFile(folder / FILE_NAME)
-    made.make()
-    return made
+    file = KeyFile(folder / FILE_NAME)
+    file.make()
+    return file
 
 
 def parse(text: str, source: str) -> KeySet:
@@ -145,13 +145,13 @@ def parse(text: str, source: str) -> KeySet:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        found = _LINE.fullmatch(line.strip())
-        key = _decode(found[2]) if found else None
-        if found is None or key is None:
+        match = _LINE.fullmatch(line.strip())
+        key = _decode(match[2]) if match else None
+        if match is None or key is None:
             raise CarawayError(f"line {number} of {source} is not a key; {_FORM}")
-        if found[1] in keys:
-            raise CarawayError(f"{source} has the key '{found[1]}' twice")
-        keys[found[1]] = key
+        if match[1] in keys:
+            raise CarawayError(f"{source} has the key '{match[1]}' twice")
+        keys[match[1]] = key
     if not keys:
         raise CarawayError(f"{source} has no keys; {_FORM}")
     return KeySet(keys, next(reversed(keys)))

@@ -100,8 +100,8 @@ class Sealer:
         transaction that was rolled back.
         """
         query = select(DataKey).where(DataKey.retired_at.is_(None)).order_by(DataKey.id.desc())
-        found = await session.scalar(query.limit(1))
-        return found or await self._add_data_key(session)
+        key = await session.scalar(query.limit(1))
+        return key or await self._add_data_key(session)
 
     async def _add_data_key(self, session: AsyncSession) -> DataKey:
         keys = await self._load()

@@ -32,13 +32,13 @@ async def put(
     """
     name = names.check_secret(name)
     sealed = await sealer.seal(session, secret_rules.check_value(value), place(owner, name))
-    found = await _find(session, owner, name)
-    if found is None:
-        found = Secret(
+    secret = await _find(session, owner, name)
+    if secret is None:
+        secret = Secret(
             org_id=owner.org_id, project_id=owner.project_id, name=name, created_at=now
         )  # fmt: skip
-        session.add(found)
-    found.sealed, found.updated_at = sealed, now
+        session.add(secret)
+    secret.sealed, secret.updated_at = sealed, now
     await session.flush()
     number, size = (
         await session.execute(
@@ -46,7 +46,7 @@ async def put(
         )
     ).one()
     secret_rules.check_room(number, size)
-    return found
+    return secret
 
 
 async def get(session: AsyncSession, owner: Owner, name: str) -> Secret:
@@ -55,10 +55,10 @@ async def get(session: AsyncSession, owner: Owner, name: str) -> Secret:
     Raises:
         RefusedError: there is none of this name.
     """
-    found = await _find(session, owner, names.check_secret(name))
-    if found is None:
+    secret = await _find(session, owner, names.check_secret(name))
+    if secret is None:
         raise missing(name)
-    return found
+    return secret
 
 
 async def all_of(session: AsyncSession, owner: Owner) -> Sequence[Secret]:
@@ -98,10 +98,10 @@ def missing(name: str) -> RefusedError:
 
 
 async def _find(session: AsyncSession, owner: Owner, name: str) -> Secret | None:
-    found: Secret | None = await session.scalar(
+    secret: Secret | None = await session.scalar(
         select(Secret).where(*_of(owner), Secret.name == name)
     )
-    return found
+    return secret
 
 
 def _of(owner: Owner) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -42,9 +42,9 @@ class Lookup:
 
     async def one_or_none(self, session: AsyncSession, **values: str | int) -> Any:
         """Return the only row, or None; in a transaction, as it sees it."""
-        found = await self.rows(session, **values)
-        assert len(found) < 2, "a lookup is by a key"
-        return found[0] if found else None
+        rows = await self.rows(session, **values)
+        assert len(rows) < 2, "a lookup is by a key"
+        return rows[0] if rows else None
 
     def compiled(self, dialect: Dialect) -> "_Compiled":
         """Return the statement as a database reads it."""

@@ -27,16 +27,16 @@ class ObjectCache:
 
     def version(self, which: ObjectRef) -> str:
         """Return the version of a cached object, or '' if it is not cached."""
-        known = self._all.get(which)
-        return str(known["metadata"].get("resourceVersion", "")) if known else ""
+        resource = self._all.get(which)
+        return str(resource["metadata"].get("resourceVersion", "")) if resource else ""
 
     def put(self, object_: Object) -> None:
         """Store an object, unless a newer version of it is cached."""
         which, home = _ref(object_), _home(object_)
-        known = self._all.get(which)
-        if known is not None and _version(known) >= _version(object_):
+        resource = self._all.get(which)
+        if resource is not None and _version(resource) >= _version(object_):
             return
-        if known is not None and _home(known) != home:
+        if resource is not None and _home(resource) != home:
             # Its labels were edited. The cluster that it belonged to must restore them.
             self.drop(which)
         if home is None:
@@ -47,11 +47,11 @@ class ObjectCache:
 
     def drop(self, which: ObjectRef, uid: str = "") -> None:
         """Remove an object, unless another one has its name now."""
-        known = self._all.get(which)
-        if known is None or (uid and known["metadata"].get("uid", uid) != uid):
+        resource = self._all.get(which)
+        if resource is None or (uid and resource["metadata"].get("uid", uid) != uid):
             return
         del self._all[which]
-        home = _home(known)
+        home = _home(resource)
         if home is not None:
             held = self._of[home]
             held.pop(which, None)

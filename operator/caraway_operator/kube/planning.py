@@ -85,7 +85,7 @@ def plan(
 ) -> WritePlan:
     """Plan the writes. Objects in `hold` are created if missing, but not changed."""
     writes: list[PlannedWrite] = []
-    held: list[ObjectRef] = []
+    refs: list[ObjectRef] = []
     terminating: list[ObjectRef] = []
     for object_ in desired:
         which = ref(object_)
@@ -95,12 +95,12 @@ def plan(
         if current is not None and current["metadata"].get("deletionTimestamp"):
             terminating.append(which)
         elif cause and current is not None and which in hold:
-            held.append(which)
+            refs.append(which)
         elif cause:
             writes.append(PlannedWrite(complete, cause, current))
     kept = {ref(object_) for object_ in desired}
     removals = tuple(_removals(live, kept, owner))
-    return WritePlan(tuple(writes), removals, tuple(held), tuple(terminating))
+    return WritePlan(tuple(writes), removals, tuple(refs), tuple(terminating))
 
 
 def with_owner_and_hash(desired: Object, owner: OwnerReference) -> Object:

@@ -9,11 +9,11 @@ _SYSTEM = "system"
 
 def objects(desired: DesiredCluster) -> list[Object]:
     """Return the accounts: one for schedulers and executors, one for the other pods."""
-    made = [_account(desired, naming.object_name(desired.name, _SYSTEM), {})]
+    resources = [_account(desired, naming.object_name(desired.name, _SYSTEM), {})]
     if desired.spec.service_account.create:
         annotations = desired.spec.service_account.annotations
-        made.append(_account(desired, name(desired, naming.SCHEDULER), annotations))
-    return made
+        resources.append(_account(desired, name(desired, naming.SCHEDULER), annotations))
+    return resources
 
 
 def name(desired: DesiredCluster, component: str) -> str:

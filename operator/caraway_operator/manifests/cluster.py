@@ -132,4 +132,4 @@ _BUILDERS = (
 
 def objects(desired: DesiredCluster) -> list[Object]:
     """Return all objects of a cluster except Secrets, which are created once."""
-    return [made for build in _BUILDERS for made in build(desired)]
+    return [resource for build in _BUILDERS for resource in build(desired)]

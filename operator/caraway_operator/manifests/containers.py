@@ -49,7 +49,7 @@ def container(
     mounts: list[Object],
 ) -> Object:
     """Return a container of a component."""
-    made: Object = {
+    resource: Object = {
         "name": name,
         "image": image(desired, pods),
         "imagePullPolicy": desired.spec.image.pull_policy,
@@ -67,8 +67,8 @@ def container(
         **probes,
     }
     if pods.env_from:
-        made["envFrom"] = list(pods.env_from)
-    return made
+        resource["envFrom"] = list(pods.env_from)
+    return resource
 
 
 def image(desired: DesiredCluster, pods: ComponentSpec) -> str:

@@ -20,16 +20,16 @@ def metadata(
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
     """Return the metadata of an object of the cluster."""
-    made: Object = {
+    resource: Object = {
         "name": name,
         "namespace": desired.namespace,
         "labels": {**(labels or {}), **all_labels(desired, component)},
     }
     if annotations:
-        made["annotations"] = dict(annotations)
+        resource["annotations"] = dict(annotations)
     if desired.uid:
-        made["ownerReferences"] = [owner(desired)]
-    return made
+        resource["ownerReferences"] = [owner(desired)]
+    return resource
 
 
 def all_labels(desired: DesiredCluster, component: str | None = None) -> dict[str, str]:

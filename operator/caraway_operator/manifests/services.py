@@ -12,7 +12,7 @@ _METRICS = {"metrics": naming.METRICS_PORT}
 def objects(desired: DesiredCluster) -> list[Object]:
     """Return the Services of a cluster."""
     name = desired.name
-    made = [
+    resources = [
         # Not headless: Ray resolves names only once, so the address must not change.
         _service(
             desired, naming.object_name(name, naming.HEAD), naming.HEAD, {"gcs": naming.HEAD_PORT}
@@ -22,18 +22,18 @@ def objects(desired: DesiredCluster) -> list[Object]:
     ]
     # Processes connect to the head before it is ready, and the Service of the executors only
     # provides the DNS names of the StatefulSet.
-    made[0]["spec"]["publishNotReadyAddresses"] = True
-    made[2]["spec"].update(clusterIP="None", publishNotReadyAddresses=True)
+    resources[0]["spec"]["publishNotReadyAddresses"] = True
+    resources[2]["spec"].update(clusterIP="None", publishNotReadyAddresses=True)
     if ports := _state_ports(desired):
         state = _service(desired, naming.object_name(name, naming.STATE), naming.STATE, ports)
         # Two containers in one pod: Redis must be reachable while the store restarts.
         state["spec"]["publishNotReadyAddresses"] = True
-        made.append(state)
+        resources.append(state)
     if desired.spec.service.type != "ClusterIP":
-        made.append(_public(desired))
+        resources.append(_public(desired))
     else:
-        made[1]["metadata"] = _for_users(desired, name)
-    return [*made, *_of_executors(desired)]
+        resources[1]["metadata"] = _for_users(desired, name)
+    return [*resources, *_of_executors(desired)]
 
 
 def _of_executors(desired: DesiredCluster) -> list[Object]:
@@ -64,16 +64,16 @@ def _state_ports(desired: DesiredCluster) -> dict[str, int]:
 def _public(desired: DesiredCluster) -> Object:
     """Return the public Service, which leaves out metrics and internal routes."""
     given, name = desired.spec.service, naming.public_service(desired.name)
-    made = _service(desired, name, naming.SCHEDULER, _FOR_USERS)
-    made["metadata"] = _for_users(desired, name)
-    made["spec"]["type"] = given.type
+    resource = _service(desired, name, naming.SCHEDULER, _FOR_USERS)
+    resource["metadata"] = _for_users(desired, name)
+    resource["spec"]["type"] = given.type
     if given.external_traffic_policy:
-        made["spec"]["externalTrafficPolicy"] = given.external_traffic_policy
+        resource["spec"]["externalTrafficPolicy"] = given.external_traffic_policy
     if given.type == "LoadBalancer" and given.load_balancer_class:
-        made["spec"]["loadBalancerClass"] = given.load_balancer_class
+        resource["spec"]["loadBalancerClass"] = given.load_balancer_class
     if given.type == "LoadBalancer" and given.load_balancer_source_ranges:
-        made["spec"]["loadBalancerSourceRanges"] = list(given.load_balancer_source_ranges)
-    return made
+        resource["spec"]["loadBalancerSourceRanges"] = list(given.load_balancer_source_ranges)
+    return resource
 
 
 def _for_users(desired: DesiredCluster, name: str) -> Object:

@@ -13,11 +13,11 @@ _START = containers.StartTimes(delay_s=2)
 def objects(desired: DesiredCluster) -> list[Object]:
     """Return the StatefulSet of the state, or nothing if both are external."""
     spec = desired.spec.state
-    made = [
+    resources = [
         *([_redis(desired)] if desired.makes_redis else []),
         *([_store(desired)] if desired.makes_store else []),
     ]
-    if not made:
+    if not resources:
         return []
     found = volumes.scratch()[0] + volumes.data(spec.storage)
     if desired.makes_redis:
@@ -29,7 +29,7 @@ def objects(desired: DesiredCluster) -> list[Object]:
         desired,
         spec,
         naming.STATE,
-        containers=made,
+        containers=resources,
         volumes=found,
         grace_s=spec.termination_grace_period_seconds,
     )
@@ -48,7 +48,7 @@ def objects(desired: DesiredCluster) -> list[Object]:
 def _redis(desired: DesiredCluster) -> Object:
     spec = desired.spec.state
     resources = sizing.effective(naming.STATE, spec.resources)
-    made = containers.container(
+    resource = containers.container(
         desired,
         spec,
         REDIS,
@@ -80,7 +80,7 @@ def _redis(desired: DesiredCluster) -> Object:
             *volumes.scratch()[1],
         ],
     )
-    return {**made, "command": ["valkey-server"]}
+    return {**resource, "command": ["valkey-server"]}
 
 
 def _store(desired: DesiredCluster) -> Object:

@@ -76,8 +76,8 @@ def scheduler_volumes(desired: DesiredCluster) -> tuple[list[Object], list[Objec
 
 def mount(name: str, path: str, *, read_only: bool = True) -> Object:
     """Return the mount of a volume at a path."""
-    made: Object = {"name": name, "mountPath": path}
-    return {**made, "readOnly": True} if read_only else made
+    resource: Object = {"name": name, "mountPath": path}
+    return {**resource, "readOnly": True} if read_only else resource
 
 
 def secret(name: str, secret_name: str, items: list[Object] | None = None) -> Object:

@@ -48,10 +48,10 @@ async def read_manifest(kube: KubeClient, namespace: str, spec: CarawayClusterSp
     assert spec.manifest_from is not None
     source = spec.manifest_from.config_map
     try:
-        found = await kube.get(CONFIG_MAP, namespace, source.name)
+        resource = await kube.get(CONFIG_MAP, namespace, source.name)
     except errors.ObjectNotFoundError:
         return None
-    text = (found.get("data") or {}).get(source.key)
+    text = (resource.get("data") or {}).get(source.key)
     return text if isinstance(text, str) else None
 
 
@@ -74,11 +74,11 @@ async def read_referenced(
     missing: list[str] = []
     token = ""
     new: list[ObjectRef] = []
-    made = await _own_secrets(kube, desired, now, new)
+    own_secrets = await _own_secrets(kube, desired, now, new)
     token_name = desired.spec.token.secret_name or naming.token_secret(desired.name)
     for name in names:
         try:
-            found = made.get(name) or await kube.get(SECRET, desired.namespace, name)
+            resource = own_secrets.get(name) or await kube.get(SECRET, desired.namespace, name)
         except errors.ObjectNotFoundError:
             if name in required:
                 missing.append(f"the Secret '{name}' of the spec does not exist; create it")
@@ -86,13 +86,13 @@ async def read_referenced(
         except errors.RequestRejectedError as error:
             missing.append(f"the Secret '{name}' cannot be read: {error.message}")
             continue
-        checksums[name] = _checksum(found)
-        if lacking := sorted(required.get(name, set()) - (found.get("data") or {}).keys()):
+        checksums[name] = _checksum(resource)
+        if lacking := sorted(required.get(name, set()) - (resource.get("data") or {}).keys()):
             keys = ", ".join(f"'{key}'" for key in lacking)
             missing.append(f"the Secret '{name}' of the spec lacks the key {keys}; add it")
         if name == token_name:
-            token = _value(found, "token").strip()
-    has_users = not set(names) <= made.keys()
+            token = _value(resource, "token").strip()
+    has_users = not set(names) <= own_secrets.keys()
     return ReferencedObjects(checksums, token, tuple(missing), tuple(new), has_users)
 
 
@@ -108,8 +108,8 @@ async def _own_secrets(
         found[name] = await _create_once(kube, desired, secrets.token(desired, value), new)
     if desired.makes_redis and spec.state.secret_name is None:
         value = random.token_hex(_TOKEN_BYTES)
-        made = await _create_once(kube, desired, secrets.redis_password(desired, value), new)
-        found[naming.state_secret(desired.name)] = made
+        resource = await _create_once(kube, desired, secrets.redis_password(desired, value), new)
+        found[naming.state_secret(desired.name)] = resource
     if spec.tls.enabled and spec.tls.secret_name is None:
         found[naming.tls_secret(desired.name)] = await _server_certificate(kube, desired, now, new)
     return found
@@ -124,11 +124,11 @@ async def _create_once(
     except errors.ObjectNotFoundError:
         pass
     try:
-        made = await kube.create(secret)
+        resource = await kube.create(secret)
     except errors.ConflictError:
         return _require_own(desired, await kube.get(SECRET, desired.namespace, name))
     new.append(ref(secret))
-    return made
+    return resource
 
 
 def _require_own(desired: DesiredCluster, secret: Object) -> Object:
@@ -152,9 +152,9 @@ async def _server_certificate(
 ) -> Object:
     """Return the Secret with the server certificate. CA and certificate are renewed in time."""
     ca_name, name = naming.object_name(desired.name, "ca"), naming.tls_secret(desired.name)
-    made = tls.authority(desired.name, now)
+    pair = tls.authority(desired.name, now)
     kept = await _create_once(
-        kube, desired, secrets.tls(desired, ca_name, _content(made, made)), new
+        kube, desired, secrets.tls(desired, ca_name, _content(pair, pair)), new
     )
     ca = KeyPair(_value(kept, "tls.crt"), _value(kept, "tls.key"))
     if tls.is_authority_due(ca.certificate, now):

@@ -50,14 +50,14 @@ def authority(cluster: str, now: dt.datetime) -> KeyPair:
     """Create a CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(f"Caraway CA of {cluster}")
-    made = (
+    certificate = (
         _builder(subject, subject, key, now, _AUTHORITY_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return _pair(made, key)
+    return _pair(certificate, key)
 
 
 def server(ca: KeyPair, cluster: str, shown: Sequence[str], now: dt.datetime) -> KeyPair:
@@ -65,7 +65,7 @@ def server(ca: KeyPair, cluster: str, shown: Sequence[str], now: dt.datetime) ->
     signer = _key(ca)
     issuer = x509.load_pem_x509_certificate(ca.certificate.encode())
     key = ec.generate_private_key(ec.SECP256R1())
-    made = (
+    certificate = (
         _builder(_subject(cluster), issuer.subject, key, now, _SERVER_DAYS)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
@@ -79,7 +79,7 @@ def server(ca: KeyPair, cluster: str, shown: Sequence[str], now: dt.datetime) ->
         )
         .sign(signer, hashes.SHA256())
     )
-    return _pair(made, key)
+    return _pair(certificate, key)
 
 
 def is_authority_due(certificate: str, now: dt.datetime) -> bool:
@@ -94,10 +94,12 @@ def is_server_due(certificate: str, ca: str, shown: Sequence[str], now: dt.datet
     made = x509.load_pem_x509_certificate(certificate.encode())
     try:
         made.verify_directly_issued_by(x509.load_pem_x509_certificate(ca.encode()))
-        found = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        subject_alternative_name = made.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
     except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
         return True
-    return not {_general(name) for name in shown} <= set(found)
+    return not {_general(name) for name in shown} <= set(subject_alternative_name)
 
 
 def _left(certificate: str, now: dt.datetime) -> dt.timedelta:
@@ -156,10 +158,10 @@ def _key(pair: KeyPair) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _pair(made: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
     text = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    return KeyPair(made.public_bytes(serialization.Encoding.PEM).decode(), text.decode())
+    return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), text.decode())

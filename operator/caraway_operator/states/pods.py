@@ -54,8 +54,8 @@ class PodView:
     @property
     def ordinal(self) -> int:
         """The ordinal of a pod of a StatefulSet; -1 for other pods."""
-        found = re.search(r"-(\d+)$", self.name)
-        return int(found[1]) if found else -1
+        match = re.search(r"-(\d+)$", self.name)
+        return int(match[1]) if match else -1
 
 
 @dataclass(frozen=True, slots=True)

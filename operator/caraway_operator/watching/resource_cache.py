@@ -21,26 +21,26 @@ class ResourceCache:
 
     def put_cluster(self, cluster: Object) -> None:
         """Store a cluster, unless a newer version of it is stored already."""
-        known = self.clusters.get(key(cluster))
-        if known is None or _version(known) <= _version(cluster):
+        resource = self.clusters.get(key(cluster))
+        if resource is None or _version(resource) <= _version(cluster):
             self.clusters[key(cluster)] = cluster
 
     def drop_cluster(self, cluster: Object) -> None:
         """Remove a cluster, unless another one has its name now."""
-        known = self.clusters.get(key(cluster))
-        if known and known["metadata"]["uid"] == cluster["metadata"]["uid"]:
+        resource = self.clusters.get(key(cluster))
+        if resource and resource["metadata"]["uid"] == cluster["metadata"]["uid"]:
             del self.clusters[key(cluster)]
 
     def limits_of(self, namespace: str, organization: str | None) -> CarawayLimitsSpec | None:
         """Return the limits of a cluster: the lowest of all that apply."""
-        found = [
+        specs = [
             parsed.spec
             for (where, _), object_ in sorted(self.limits.items())
             if where == namespace
             and (parsed := parsing.limits(object_.get("spec") or {})).spec is not None
             and parsed.spec.organization in (None, organization)
         ]
-        return strictest_limits(each for each in found if each is not None)
+        return strictest_limits(each for each in specs if each is not None)
 
     def older_clusters(self, cluster: Object) -> int:
         """Return how many clusters of the same organization and namespace are older."""

@@ -249,9 +249,9 @@ def _days(value: Any, meaning: Meaning) -> dt.date | int:
             raise UnfitError("a date is expected, without a time of day")
         return value // per_day if per_day else value
     if isinstance(value, str):
-        found = _moment(value.removesuffix("Z") if len(value) == 11 else value)
-        if found is not None and found[0] % 86_400 == 0 and not found[1]:
-            return found[0] // 86_400
+        moment = _moment(value.removesuffix("Z") if len(value) == 11 else value)
+        if moment is not None and moment[0] % 86_400 == 0 and not moment[1]:
+            return moment[0] // 86_400
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
     raise UnfitError("a date is expected, as days since 1970 or as YYYY-MM-DD")
@@ -297,8 +297,8 @@ def _time(value: Any, unit: str, wanted: str) -> int:
     if type(value) is int:
         if 0 <= value < 86_400 * _PER_SECOND[unit]:
             return value * _PER_SECOND[wanted] // _PER_SECOND[unit]
-    elif isinstance(value, str) and (found := _moment(f"1970-01-01T{value}")) is not None:
-        return _of_day(found, wanted)
+    elif isinstance(value, str) and (moment := _moment(f"1970-01-01T{value}")) is not None:
+        return _of_day(moment, wanted)
     elif isinstance(value, dt.time):
         return _of_day(_parts(dt.datetime.combine(_EPOCH, value)), wanted)
     raise UnfitError(f"a time of day is expected, as {_UNITS[unit]} or as HH:MM:SS")

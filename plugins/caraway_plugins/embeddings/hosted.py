@@ -53,9 +53,9 @@ class HostedEmbeddings:
         assert self._embedder is not None
         call: dict[str, Any] = orjson.loads(request)
         method = self._embedder.embed_tokens if call["is_tokens"] else self._embedder.embed
-        found = await asyncio.to_thread(method, call["items"], call["dimensions"])
-        rows = np.asarray(found.vectors.flatten(), dtype="<f4")
-        yield orjson.dumps([found.token_count, found.vectors.type.list_size])
+        texts = await asyncio.to_thread(method, call["items"], call["dimensions"])
+        rows = np.asarray(texts.vectors.flatten(), dtype="<f4")
+        yield orjson.dumps([texts.token_count, texts.vectors.type.list_size])
         yield rows.tobytes()
 
     async def aclose(self) -> None:

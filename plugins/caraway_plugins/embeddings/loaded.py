@@ -97,9 +97,9 @@ class LoadedEmbedders:
 
     def keep_only(self, specs: Sequence[EmbedderSpec]) -> None:
         """Close the models of all other specs."""
-        wanted = {_key(spec) for spec in specs}
+        keys = {_key(spec) for spec in specs}
         with self._lock:
-            gone = [slot.spec for key, slot in self._slots.items() if key not in wanted]
+            gone = [slot.spec for key, slot in self._slots.items() if key not in keys]
         self.forget(gone)
 
     def close(self) -> None:
@@ -116,9 +116,9 @@ class LoadedEmbedders:
     def stored(self, at: StoredVectorsPlace) -> StoredVectors | None:
         """Return the cache of vectors in a store; None where it cannot be used."""
         with self._opening:
-            for place, known in self._stored:
+            for place, vectors in self._stored:
                 if place == at:
-                    return known
+                    return vectors
             made: StoredVectors | None = None
             try:
                 store: ResultStore = registry.RESULT_STORES.load(at.place.kind).at(at.place)

@@ -34,13 +34,13 @@ class StaticEmbedder:
         Raises:
             ModelError: the package is not installed, or has other files.
         """
-        found = importlib.util.find_spec(_PACKAGE)
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(_PACKAGE)
+        if spec is None or spec.origin is None:
             raise ModelError(
                 f"embedding model '{name}' needs the package '{_PACKAGE}', which is not "
                 "installed; install it with: pip install 'caraway[wordllama]'"
             )
-        folder = Path(found.origin).parent
+        folder = Path(spec.origin).parent
         self._name = name
         try:
             self._rows = _tensor(folder / _WEIGHTS)

@@ -61,10 +61,10 @@ class _Index:
         found: dict[SegmentName, list[bytes]] = {}
         if not len(self.hashes):
             return found
-        wanted = np.array([stored_segments.hash_of(key) for key in keys], np.uint64)
+        array = np.array([stored_segments.hash_of(key) for key in keys], np.uint64)
         # The newest segment with the hash, since old ones are deleted first.
-        places = np.searchsorted(self.hashes, wanted, side="right") - 1
-        for key, hash_, place in zip(keys, wanted, places, strict=True):
+        places = np.searchsorted(self.hashes, array, side="right") - 1
+        for key, hash_, place in zip(keys, array, places, strict=True):
             if place >= 0 and self.hashes[place] == hash_:
                 found.setdefault(self.names[self.owners[place]], []).append(key)
         return found
@@ -216,9 +216,9 @@ class StoredVectors:
 
     def _shown(self, segment: SegmentIndex) -> None:
         with self._looking:
-            known = self._indexes.get(segment.name.mark)
-            if known is not None:
-                segments = {**known.segments, segment.name: segment}
+            index = self._indexes.get(segment.name.mark)
+            if index is not None:
+                segments = {**index.segments, segment.name: segment}
                 self._indexes[segment.name.mark] = _Index.from_segments(segments)
 
     def _dropped(self, name: SegmentName, exc: CarawayError) -> None:
@@ -289,13 +289,17 @@ class StoredEmbedder:
         rows = {key: row for key, row in rows.items() if len(row) == length}
         count = 0
         if missing := [index for index, key in enumerate(keys) if key not in rows]:
-            made = self._embedder.embed([texts[index] for index in missing])
+            embedded_texts = self._embedder.embed([texts[index] for index in missing])
             new = dict(
-                zip([keys[index] for index in missing], vectors.to_bytes(made.vectors), strict=True)
+                zip(
+                    [keys[index] for index in missing],
+                    vectors.to_bytes(embedded_texts.vectors),
+                    strict=True,
+                )
             )
             self._stored.add(self._mark, new)
             rows.update(new)
-            count = made.token_count
+            count = embedded_texts.token_count
         found = vectors.from_bytes([rows[key] for key in keys], self.dimensions)
         return EmbeddedTexts(found, count)
 

@@ -53,10 +53,10 @@ class SegmentName:
     @classmethod
     def parse(cls, key: str) -> "SegmentName | None":
         """Return what a key says; None for keys of something else."""
-        if (found := _NAME.fullmatch(key)) is None:
+        if (match := _NAME.fullmatch(key)) is None:
             return None
-        made, size, first, rows = (int(found[n], 16) for n in ("made", "all", "first", "rows"))
-        return cls(made, found["mark"], size, first, rows, found["sha256"])
+        made, size, first, rows = (int(match[n], 16) for n in ("made", "all", "first", "rows"))
+        return cls(made, match["mark"], size, first, rows, match["sha256"])
 
 
 @dataclass(frozen=True, slots=True)

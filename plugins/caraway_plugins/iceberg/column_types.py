@@ -145,8 +145,8 @@ def schema(
     fields, refused = [], []
     for column in columns:
         try:
-            made = ids.field((column.name,), column.type)
-            fields.append(IcebergField(made.id, made.name, made.type, docs.get(column.name, "")))
+            field = ids.field((column.name,), column.type)
+            fields.append(IcebergField(field.id, field.name, field.type, docs.get(column.name, "")))
         except NoIcebergTypeError as exc:
             refused.append(str(exc))
     if refused:

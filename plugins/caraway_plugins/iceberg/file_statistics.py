@@ -61,13 +61,13 @@ class FooterReader:
         Raises:
             NoIcebergTypeError: Iceberg cannot read a column of the file as that of the table.
         """
-        found = FileStatistics(footer.num_rows)
+        statistics = FileStatistics(footer.num_rows)
         leaves = self._leaves(footer)
         groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
-        found.split_offsets = sorted(_offset(group) for group in groups if group.num_columns)
+        statistics.split_offsets = sorted(_offset(group) for group in groups if group.num_columns)
         for leaf in leaves:
-            _measure(found, leaf, [group.column(leaf.index) for group in groups])
-        return found
+            _measure(statistics, leaf, [group.column(leaf.index) for group in groups])
+        return statistics
 
     def _leaves(self, footer: pq.FileMetaData) -> list[_Leaf]:
         schema = footer.schema
@@ -87,9 +87,14 @@ class FooterReader:
         for index, (own, _) in enumerate(pairs):
             _check_moment(own, footer.schema.column(index))
         return [
-            _Leaf(index, wanted.id, bounds.ordered(own), bounds.packer(own, str(wanted.type)))
-            for index, (own, wanted) in enumerate(pairs)
-            if wanted is not None and not types.is_null(own)
+            _Leaf(
+                index,
+                iceberg_field.id,
+                bounds.ordered(own),
+                bounds.packer(own, str(iceberg_field.type)),
+            )
+            for index, (own, iceberg_field) in enumerate(pairs)
+            if iceberg_field is not None and not types.is_null(own)
         ]
 
 
@@ -98,40 +103,42 @@ _Pair = tuple[pa.DataType, IcebergField | None]
 
 
 def _matched(column: pa.Field, fields: Mapping[str, IcebergField]) -> Iterator[_Pair]:
-    wanted = fields.get(column.name)
-    yield from _pairs(column.name, column.type, wanted)
+    iceberg_field = fields.get(column.name)
+    yield from _pairs(column.name, column.type, iceberg_field)
 
 
-def _pairs(name: str, own: pa.DataType, wanted: IcebergField | None) -> Iterator[_Pair]:
-    kind = None if wanted is None else wanted.type
+def _pairs(name: str, own: pa.DataType, iceberg_field: IcebergField | None) -> Iterator[_Pair]:
+    kind = None if iceberg_field is None else iceberg_field.type
     if types.is_struct(own):
         if kind is not None and not isinstance(kind, StructType):
-            raise _unfit(name, own, wanted)
-        inner = {each.name: each for each in wanted.inner} if wanted is not None else {}
+            raise _unfit(name, own, iceberg_field)
+        inner = (
+            {each.name: each for each in iceberg_field.inner} if iceberg_field is not None else {}
+        )
         for each in own:
             yield from _pairs(f"{name}.{each.name}", each.type, inner.get(each.name))
         return
     if types.is_map(own):
         if kind is not None and not isinstance(kind, MapType):
-            raise _unfit(name, own, wanted)
+            raise _unfit(name, own, iceberg_field)
         parts: Iterable[pa.DataType] = (own.key_type, own.item_type)
-        yield from _repeated(name, parts, wanted)
+        yield from _repeated(name, parts, iceberg_field)
         return
     if column_types.is_list(own):
         if kind is not None and not isinstance(kind, ListType):
-            raise _unfit(name, own, wanted)
-        yield from _repeated(name, (own.value_type,), wanted)
+            raise _unfit(name, own, iceberg_field)
+        yield from _repeated(name, (own.value_type,), iceberg_field)
         return
-    if wanted is not None and not _is_readable(_plain(own), kind):
-        raise _unfit(name, own, wanted)
-    yield _plain(own), wanted
+    if iceberg_field is not None and not _is_readable(_plain(own), kind):
+        raise _unfit(name, own, iceberg_field)
+    yield _plain(own), iceberg_field
 
 
 def _repeated(
-    name: str, parts: Iterable[pa.DataType], wanted: IcebergField | None
+    name: str, parts: Iterable[pa.DataType], iceberg_field: IcebergField | None
 ) -> Iterator[_Pair]:
     """Check the values of lists and maps. They have no bounds that readers use."""
-    inner = wanted.inner if wanted is not None else (None,) * 2
+    inner = iceberg_field.inner if iceberg_field is not None else (None,) * 2
     for part, each in zip(parts, inner, strict=False):
         yield from ((own, None) for own, _ in _pairs(name, part, each))
 
@@ -142,8 +149,12 @@ def _is_readable(own: pa.DataType, kind: Any) -> bool:
     return types.is_null(own)  # type: ignore[no-any-return] # pyarrow has no types
 
 
-def _unfit(name: str, own: pa.DataType, wanted: IcebergField | None) -> NoIcebergTypeError:
-    kind = wanted.type if wanted is not None and isinstance(wanted.type, str) else "nested"
+def _unfit(name: str, own: pa.DataType, iceberg_field: IcebergField | None) -> NoIcebergTypeError:
+    kind = (
+        iceberg_field.type
+        if iceberg_field is not None and isinstance(iceberg_field.type, str)
+        else "nested"
+    )
     return NoIcebergTypeError(f"column '{name}' is {own} in a file and {kind} in the table")
 
 
@@ -154,8 +165,8 @@ def _plain(own: pa.DataType) -> pa.DataType:
 def _check_ids(own: Mapping[Path, int], fields: Mapping[str, IcebergField]) -> None:
     """Check that a file has no other ids than the table, since readers go by those of files."""
     for path, id_ in own.items():
-        wanted = fields.get(path[0])
-        if len(path) == 1 and wanted is not None and wanted.id != id_:
+        iceberg_field = fields.get(path[0])
+        if len(path) == 1 and iceberg_field is not None and iceberg_field.id != id_:
             raise NoIcebergTypeError(f"column '{path[0]}' has different field ids in its files")
 
 
@@ -176,23 +187,23 @@ def _offset(group: pq.RowGroupMetaData) -> int:
     return int(column.data_page_offset if start is None else min(start, column.data_page_offset))
 
 
-def _measure(found: FileStatistics, leaf: _Leaf, chunks: list[Any]) -> None:
+def _measure(file_statistics: FileStatistics, leaf: _Leaf, chunks: list[Any]) -> None:
     """Add the sizes, counts and bounds of a column; bounds only where all row groups have them."""
-    found.column_sizes[leaf.id] = sum(chunk.total_compressed_size for chunk in chunks)
-    found.value_counts[leaf.id] = sum(chunk.num_values for chunk in chunks)
+    file_statistics.column_sizes[leaf.id] = sum(chunk.total_compressed_size for chunk in chunks)
+    file_statistics.value_counts[leaf.id] = sum(chunk.num_values for chunk in chunks)
     nulls, lows, highs, is_bounded = 0, [], [], True
     for chunk in chunks:
-        known = chunk.statistics
-        if known is None or not known.has_null_count:
+        statistics = chunk.statistics
+        if statistics is None or not statistics.has_null_count:
             return
-        nulls += known.null_count
-        if known.has_min_max:
-            lows.append(leaf.value(known.min_raw))
-            highs.append(leaf.value(known.max_raw))
-        elif known.null_count < chunk.num_values:
+        nulls += statistics.null_count
+        if statistics.has_min_max:
+            lows.append(leaf.value(statistics.min_raw))
+            highs.append(leaf.value(statistics.max_raw))
+        elif statistics.null_count < chunk.num_values:
             is_bounded = False
-    found.null_counts[leaf.id] = nulls
+    file_statistics.null_counts[leaf.id] = nulls
     if is_bounded and lows and None not in lows and None not in highs:
         low, high = leaf.pack(min(lows), False), leaf.pack(max(highs), True)
         if low is not None and high is not None:
-            found.lower[leaf.id], found.upper[leaf.id] = low, high
+            file_statistics.lower[leaf.id], file_statistics.upper[leaf.id] = low, high

@@ -84,8 +84,8 @@ class TableHistory:
 
     def with_key(self, key: str) -> KeptSnapshot | None:
         """Return the newest snapshot of a state; None where there is none."""
-        found = [each for each in self.snapshots if each.key == key]
-        return found[-1] if found else None
+        snapshots = [each for each in self.snapshots if each.key == key]
+        return snapshots[-1] if snapshots else None
 
     def with_schema(self, snapshot: KeptSnapshot) -> TableHistory:
         """Return the history with the schema of a snapshot as that of the table."""
@@ -163,8 +163,8 @@ class TableHistory:
 
         `table` returns the parts of metadata for a schema and the last id of a field.
         """
-        wanted = schema.document()
-        known = [each["schema-id"] for each in self.schemas if {**each, "schema-id": 0} == wanted]
+        document = schema.document()
+        known = [each["schema-id"] for each in self.schemas if {**each, "schema-id": 0} == document]
         schema = replace(schema, id=known[0] if known else self.last_schema_id + 1)
         now = {path: KeptField.from_field(each) for path, each in schema.paths()}
         before = self.fields if len(self.fields) + len(now) <= _MOST_FIELDS else {}

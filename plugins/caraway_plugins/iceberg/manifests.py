@@ -57,9 +57,9 @@ class FileTotals:
     @classmethod
     def count_files(cls, files: Iterable[DataFile]) -> FileTotals:
         """Count files."""
-        known = list(files)
-        rows = sum(each.statistics.row_count for each in known)
-        return cls(len(known), rows, sum(each.size_bytes for each in known))
+        data_files = list(files)
+        rows = sum(each.statistics.row_count for each in data_files)
+        return cls(len(data_files), rows, sum(each.size_bytes for each in data_files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +139,22 @@ def _existing(by: AddedBy) -> bytes:
 
 def _entry(file: DataFile, spec: PartitionSpec) -> bytes:
     """Return the data file of an entry, with the fields in the order of `_data_file`."""
-    known = file.statistics
+    statistics = file.statistics
     return b"".join((
         _DATA,
         avro_bytes.text(file.location),
         _PARQUET,
         spec.record(file.partition),
-        avro_bytes.long(known.row_count),
+        avro_bytes.long(statistics.row_count),
         avro_bytes.long(file.size_bytes),
-        avro_bytes.longs_by_id(known.column_sizes),
-        avro_bytes.longs_by_id(known.value_counts),
-        avro_bytes.longs_by_id(known.null_counts),
+        avro_bytes.longs_by_id(statistics.column_sizes),
+        avro_bytes.longs_by_id(statistics.value_counts),
+        avro_bytes.longs_by_id(statistics.null_counts),
         avro_bytes.NULL,
-        avro_bytes.bytes_by_id(known.lower),
-        avro_bytes.bytes_by_id(known.upper),
+        avro_bytes.bytes_by_id(statistics.lower),
+        avro_bytes.bytes_by_id(statistics.upper),
         avro_bytes.NULL,
-        avro_bytes.longs(known.split_offsets),
+        avro_bytes.longs(statistics.split_offsets),
         avro_bytes.NULL,
         avro_bytes.SOME + avro_bytes.long(0),
     ))  # fmt: skip

@@ -74,15 +74,15 @@ class ReadMetadata:
             NoSnapshotError: there is none.
         """
         if not name:
-            found = None if self.current_id is None else self._snapshot(self.current_id)
-            return found, self.schema()
+            snapshot = None if self.current_id is None else self._snapshot(self.current_id)
+            return snapshot, self.schema()
         if name in self.refs:
             id_, kind = self.refs[name]
-            found = self._snapshot(id_)
-            return found, self.schema(None if kind == "branch" else found.schema_id)
+            snapshot = self._snapshot(id_)
+            return snapshot, self.schema(None if kind == "branch" else snapshot.schema_id)
         if name.isascii() and name.isdigit():
-            found = self._snapshot(int(name))
-            return found, self.schema(found.schema_id)
+            snapshot = self._snapshot(int(name))
+            return snapshot, self.schema(snapshot.schema_id)
         raise NoSnapshotError(f"it has no tag and no branch '{name}'")
 
     def _snapshot(self, id_: int) -> ReadSnapshot:
@@ -139,10 +139,10 @@ def _schemas(document: Mapping[str, Any]) -> tuple[tuple[IcebergSchema, ...], in
         only = read_schemas.schema(document["schema"])
         return (only,), only.id
     current = int(document["current-schema-id"])
-    found = tuple(map(read_schemas.schema, document["schemas"]))
-    if all(each.id != current for each in found):
+    schemas = tuple(map(read_schemas.schema, document["schemas"]))
+    if all(each.id != current for each in schemas):
         raise ValueError(f"it has no schema {current}")
-    return found, current
+    return schemas, current
 
 
 def _partition_field(document: Mapping[str, Any]) -> ReadPartitionField:

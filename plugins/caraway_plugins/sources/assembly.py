@@ -239,7 +239,7 @@ def _scan(
 def _column_bytes(names: Sequence[str], members: Sequence[FileShape]) -> tuple[int, ...]:
     if not all(file.column_bytes for file in members):
         return ()
-    found = Counter[str]()
+    counter = Counter[str]()
     for file in members:
-        found.update(file.column_bytes)
-    return tuple(found[name] for name in names)
+        counter.update(file.column_bytes)
+    return tuple(counter[name] for name in names)

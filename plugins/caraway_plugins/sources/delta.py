@@ -76,8 +76,8 @@ def _place(request: SourceRequest) -> _Place:
     if scheme not in _STORES or not rest:
         root = files.local_path(request).rstrip("/")
         return _Place(root, root, None)
-    found = store_params.parse(request.name, scheme, rest, values)
-    store, key = found.store, found.key.strip("/")
+    path = store_params.parse(request.name, scheme, rest, values)
+    store, key = path.store, path.key.strip("/")
     return _Place(
         f"{scheme}://{rest.rstrip('/')}", f"{store.kind}://{store.alias}/{key}".rstrip("/"), store
     )

@@ -24,9 +24,9 @@ class Disk:
                 continue
             seen.add(real)
             for name in names:
-                found = self.find(os.path.join(parent, name))
-                if found is not None:
-                    yield found
+                file = self.find(os.path.join(parent, name))
+                if file is not None:
+                    yield file
 
     def find(self, path: str) -> FoundFile | None:
         try:

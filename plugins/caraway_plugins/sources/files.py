@@ -59,20 +59,20 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
     Raises:
         DatasetError: the files are missing, unreadable, rejected, or do not fit together.
     """
-    found = _look(storage, path, values, request)
+    file_listing = _look(storage, path, values, request)
     if snapshots.is_wanted(values):
         values = snapshots.as_files(values)
-    if found.columns is not None and not found.files:
-        return FilesTable(schemas.overridden(found.columns, request.declared), ())
+    if file_listing.columns is not None and not file_listing.files:
+        return FilesTable(schemas.overridden(file_listing.columns, request.declared), ())
     has_columns = file_columns.are_wanted(values)
     declared = (*(file_columns.FIELDS if has_columns else ()), *request.declared)
-    if (format_ := resolving.format_of(found, values)) is not None:
+    if (format_ := resolving.format_of(file_listing, values)) is not None:
         timeout_s = values.seconds("client_timeout", _TIMEOUT_S)
-        return resolving.resolve(storage, found, format_, values, declared, timeout_s)
-    files = shapes.read(storage, found, values, request.declared)
+        return resolving.resolve(storage, file_listing, format_, values, declared, timeout_s)
+    files = shapes.read(storage, file_listing, values, request.declared)
     if has_columns:
         files = file_columns.added(storage, files)
-    return assembly.assemble(storage, found, files, values, declared)
+    return assembly.assemble(storage, file_listing, files, values, declared)
 
 
 def _look(storage: Storage, path: str, values: Params, request: SourceRequest) -> FileListing:

@@ -34,8 +34,8 @@ class FileListing:
     def fingerprint(self) -> str:
         """Return a text that changes when a file is added, removed or changed."""
         digest = hashlib.sha256(b"" if self.columns is None else self.columns.serialize())
-        for found in self.files:
-            digest.update(f"{found.path}\0{found.size_bytes}\0{found.stamp}\0".encode())
+        for file in self.files:
+            digest.update(f"{file.path}\0{file.size_bytes}\0{file.stamp}\0".encode())
         return digest.hexdigest()
 
 
@@ -58,12 +58,12 @@ def look(storage: Storage, path: str) -> FileListing:
 
 
 def _folder(storage: Storage, root: str, suffix: str, path: str) -> FileListing:
-    found = [each for each in _readable(storage, root) if each.path.endswith(suffix)]
-    shown = [each for each in found if not _is_hidden(each.path[len(root) :])]
+    files = [each for each in _readable(storage, root) if each.path.endswith(suffix)]
+    shown = [each for each in files if not _is_hidden(each.path[len(root) :])]
     if not shown:
         where = storage.title(path)
         raise DatasetError("not_found", f"'{where}' is neither a file nor a folder with files")
-    hidden = [each for each in found if _is_hidden(each.path[len(root) :])]
+    hidden = [each for each in files if _is_hidden(each.path[len(root) :])]
     return FileListing(root, _sorted(shown), _sorted(hidden), is_folder=True, suffix=suffix)
 
 
@@ -88,15 +88,15 @@ def _pattern(storage: Storage, path: str) -> FileListing:
             "invalid", f"the pattern '{path[len(root) :]}' has a range that is empty"
         ) from exc
     shows_hidden = any(part[:1] in "._" and part for part in path[len(root) :].split("/"))
-    found = [
+    files = [
         each
         for each in _readable(storage, root)
         if matches(each.path[len(root) :])
         and (shows_hidden or not _is_hidden(each.path[len(root) :]))
     ]
-    if not found:
+    if not files:
         raise DatasetError("not_found", f"no file matches '{storage.title(path)}'")
-    return FileListing(root, _sorted(found), (), is_folder=False)
+    return FileListing(root, _sorted(files), (), is_folder=False)
 
 
 def glob_regex(pattern: str) -> str:

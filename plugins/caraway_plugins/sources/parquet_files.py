@@ -90,8 +90,8 @@ def fingerprint(files: Iterable[ParquetFile]) -> str:
     """Return a text that changes when a file is added, removed or changed."""
     digest = hashlib.sha256()
     for each in files:
-        found = each.found
-        digest.update(f"{each.location}\0{found.size_bytes}\0{found.stamp}\0".encode())
+        file = each.found
+        digest.update(f"{each.location}\0{file.size_bytes}\0{file.stamp}\0".encode())
     return digest.hexdigest()
 
 
@@ -119,17 +119,17 @@ def _files(scan: FileScan, order: Sequence[str]) -> list[ParquetFile]:
     if len(paths) == 1 and (not paths[0] or paths[0].endswith("/")):
         looked = listing.look(place, paths[0])
         return [
-            ParquetFile(place, found, _ordered(order, dict(_pairs(found, looked.root))))
-            for found in looked.files
-            if found.path.endswith(scan.extension)
+            ParquetFile(place, file, _ordered(order, dict(_pairs(file, looked.root))))
+            for file in looked.files
+            if file.path.endswith(scan.extension)
         ]
     values = _ordered(order, dict(zip(keys, scan.partition_values or (), strict=False)))
     with ThreadPoolExecutor(_READERS, "files") as pool:
         return [ParquetFile(place, each, values) for each in pool.map(_finder(place), paths)]
 
 
-def _pairs(found: FoundFile, root: str) -> partitions.Values:
-    return partitions.values_of(found.path[len(root) :])
+def _pairs(file: FoundFile, root: str) -> partitions.Values:
+    return partitions.values_of(file.path[len(root) :])
 
 
 def _ordered(order: Sequence[str], values: dict[str, str | None]) -> tuple[str | None, ...]:
@@ -138,9 +138,9 @@ def _ordered(order: Sequence[str], values: dict[str, str | None]) -> tuple[str |
 
 def _finder(place: Storage) -> Callable[[str], FoundFile]:
     def find_one(path: str) -> FoundFile:
-        found = place.find(path)
-        if found is None:
+        file = place.find(path)
+        if file is None:
             raise DatasetError("unavailable", f"'{place.title(path)}' is gone; it was there before")
-        return found
+        return file
 
     return find_one

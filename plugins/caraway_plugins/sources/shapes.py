@@ -95,28 +95,28 @@ def select(
 ) -> list[tuple[FoundFile, FileKind]]:
     """Select files by format and extension, and return how each is read."""
     ending = "." + (params_.text("file_extension") or "").lstrip(".")
-    found = [each for each in listing.files if ending == "." or each.path.endswith(ending)]
+    files = [each for each in listing.files if ending == "." or each.path.endswith(ending)]
     wanted = formats.wanted(params_)
-    name = wanted or _common_format(storage, listing, found)
+    name = wanted or _common_format(storage, listing, files)
     if ending == "." and (listing.is_folder or not wanted):
-        found = [
+        files = [
             each
-            for each in found
+            for each in files
             if (guess := formats.guessed(each.path)) and formats.same(guess, name)
         ]
-    if not found:
+    if not files:
         ends = ending if ending != "." else " or ".join(sorted(formats.suffixes_of(name)))
         where = storage.title(listing.root)
         raise DatasetError(
             "not_found",
             f"no file in '{where}' ends in {ends}; set file_extension if they end in another one",
         )
-    return [(each, formats.kind(each.path, name, params_)) for each in found]
+    return [(each, formats.kind(each.path, name, params_)) for each in files]
 
 
-def _common_format(storage: Storage, listing: FileListing, found: Sequence[FoundFile]) -> str:
-    guesses = sorted({guess for each in found if (guess := formats.guessed(each.path))})
-    where = storage.title(found[0].path if len(found) == 1 else listing.root)
+def _common_format(storage: Storage, listing: FileListing, files: Sequence[FoundFile]) -> str:
+    guesses = sorted({guess for each in files if (guess := formats.guessed(each.path))})
+    where = storage.title(files[0].path if len(files) == 1 else listing.root)
     if not guesses:
         raise DatasetError(
             "invalid", f"the format of the files in '{where}' is unknown; set params.file_format"
@@ -130,8 +130,8 @@ def _common_format(storage: Storage, listing: FileListing, found: Sequence[Found
     return guesses[0]
 
 
-def _shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
-    shape = _own_shape(reading, found, kind)
+def _shape(reading: _Reading, file: FoundFile, kind: FileKind) -> FileShape:
+    shape = _own_shape(reading, file, kind)
     return _normalized(shape) if reading.is_normalized else shape
 
 
@@ -154,16 +154,16 @@ def _normalized(shape: FileShape) -> FileShape:
     )
 
 
-def _own_shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
-    storage, title = reading.storage, reading.storage.title(found.path)
-    relative = found.path[len(reading.root) :]
+def _own_shape(reading: _Reading, file: FoundFile, kind: FileKind) -> FileShape:
+    storage, title = reading.storage, reading.storage.title(file.path)
+    relative = file.path[len(reading.root) :]
     partition = partitions.values_of(relative) if reading.is_partitioned else ()
     if kind.format not in _SAMPLE_BYTES:
-        columns = binary_shape.read(storage, found, kind.format)
+        columns = binary_shape.read(storage, file, kind.format)
         sizes = dict(zip(columns.schema.names, columns.sizes, strict=False))
-        return FileShape(found, title, kind, columns.schema, partition, column_bytes=sizes)
+        return FileShape(file, title, kind, columns.schema, partition, column_bytes=sizes)
     limit = min(reading.sample_bytes, _SAMPLE_BYTES[kind.format])
-    sample = samples.head(storage, found, kind.compression, limit)
+    sample = samples.head(storage, file, kind.compression, limit)
     if kind.format == "csv":
         prefixes = ("tsv_", "csv_", "") if kind.is_tsv else ("csv_", "")
         most = reading.params.count(*(f"{each}schema_infer_max_records" for each in prefixes))
@@ -178,10 +178,10 @@ def _own_shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape
             is_normalized=reading.is_normalized,
             declared=reading.declared if form.has_header else numbered,
         )
-        return FileShape(found, title, kind, schema, partition)
+        return FileShape(file, title, kind, schema, partition)
     most = reading.params.count("schema_infer_max_records")
     shape = json_shape.infer(sample, _json_form(reading.params), most, title)
-    return FileShape(found, title, kind, shape.schema, partition, shape.is_array)
+    return FileShape(file, title, kind, shape.schema, partition, shape.is_array)
 
 
 def _json_form(params_: Params) -> str:

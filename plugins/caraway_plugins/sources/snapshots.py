@@ -45,27 +45,28 @@ def look(storage: Storage, path: str, name: TableName) -> FileListing:
     root = path if path.endswith("/") or not path else f"{path}/"
     files = {each.path.removeprefix(root): each for each in storage.listing(root)}
     keys = {relative.partition("/")[0] for relative in files}
-    found = snapshots.listing(snapshots.prefix_of(name), keys).current
+    snapshot = snapshots.listing(snapshots.prefix_of(name), keys).current
     title = storage.title(path)
-    if found is None:
+    if snapshot is None:
         raise DatasetError("not_found", f"'{title}' has no snapshot of a dataset '{name}'")
     damaged = DatasetError(
-        "invalid", f"the snapshot {found.number} of '{name}' in '{title}' is damaged or incomplete"
+        "invalid",
+        f"the snapshot {snapshot.number} of '{name}' in '{title}' is damaged or incomplete",
     )
     try:
-        described = files[f"{found.description}/{chunks.file_name(0, found.chunk.sha256)}"]
-        columns, names = _described(_description(storage, described, found))
+        described = files[f"{snapshot.description}/{chunks.file_name(0, snapshot.chunk.sha256)}"]
+        columns, names = _described(_description(storage, described, snapshot))
         rows = tuple(files[each] for each in names)
     except (CarawayError, KeyError, ValueError, TypeError, OSError, pa.ArrowException) as exc:
         raise damaged from exc
     return FileListing(root, rows, (), is_folder=False, columns=columns)
 
 
-def _description(storage: Storage, file: FoundFile, found: FoundSnapshot) -> Mapping[str, Any]:
+def _description(storage: Storage, file: FoundFile, snapshot: FoundSnapshot) -> Mapping[str, Any]:
     if file.size_bytes > _MOST_DESCRIPTION:
         raise ValueError("the description is too large")
     content = storage.read(file.path, 0, file.size_bytes)
-    if hashlib.sha256(content).hexdigest() != found.chunk.sha256:
+    if hashlib.sha256(content).hexdigest() != snapshot.chunk.sha256:
         raise ValueError("the description has other bytes than its mark says")
     rows = pa.ipc.open_stream(content).read_all()
     document: Mapping[str, Any] = json.loads(rows.column(0)[0].as_py())
@@ -76,7 +77,7 @@ def _described(document: Mapping[str, Any]) -> tuple[pa.Schema, list[str]]:
     """Return the columns and the files of the rows, below the place of the snapshots."""
     part, key = json.loads(document["part"]), document["key"]
     columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(part["schema"])))
-    found = [ChunkInfo(*each) for each in part["chunks"]]
+    chunk_infos = [ChunkInfo(*each) for each in part["chunks"]]
     return columns, [
-        f"{each.key or key}/{chunks.file_name(each.index, each.sha256)}" for each in found
+        f"{each.key or key}/{chunks.file_name(each.index, each.sha256)}" for each in chunk_infos
     ]

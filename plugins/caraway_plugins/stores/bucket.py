@@ -104,12 +104,12 @@ class BucketResultStore:
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         with self._failing(title, path):
-            found = await self._found(path, key, chunk)
+            answer = await self._found(path, key, chunk)
             if chunk.size_bytes <= chunks.MOST_IN_MEMORY:
-                content = pa.py_buffer(await found.bytes_async())
+                content = pa.py_buffer(await answer.bytes_async())
                 groups = iter([await asyncio.to_thread(chunks.unpack, content, key, chunk)])
             else:
-                groups = _read(await _spooled(found, title), key, chunk)
+                groups = _read(await _spooled(answer, title), key, chunk)
         # As in the folder store, the file is closed with its last reference.
         while (group := await asyncio.to_thread(next, groups, None)) is not None:
             for batch in group:
@@ -124,10 +124,10 @@ class BucketResultStore:
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         with self._failing(title, path):
-            found = await self._found(path, key, chunk)
+            answer = await self._found(path, key, chunk)
             with _writing(title):
                 with await asyncio.to_thread(target.open, "wb") as file:
-                    await _write(found, file)
+                    await _write(answer, file)
 
     async def delete(self, key: str) -> None:
         """Delete all chunks of the key, if there are any."""
@@ -135,11 +135,13 @@ class BucketResultStore:
         with self._failing(f"result '{key}' cannot be deleted", path):
             # Another process may delete the same objects, which is an error in some stores.
             for _ in range(_DELETE_ROUNDS):
-                found = await obstore.list(self._client, path).collect_async()
-                if not found:
+                object_metas = await obstore.list(self._client, path).collect_async()
+                if not object_metas:
                     return
                 try:
-                    await obstore.delete_async(self._client, [each["path"] for each in found])
+                    await obstore.delete_async(
+                        self._client, [each["path"] for each in object_metas]
+                    )
                 except Exception as exc:
                     if not object_stores.is_missing_object(exc):
                         raise
@@ -150,20 +152,22 @@ class BucketResultStore:
     async def keys(self) -> Sequence[str]:
         """Return the keys that have chunks, sorted."""
         with self._failing("results cannot be listed", self._prefix):
-            found = await obstore.list_with_delimiter_async(self._client, self._prefix or None)
-        names = (path.rpartition("/")[2] for path in found["common_prefixes"])
+            list_result = await obstore.list_with_delimiter_async(
+                self._client, self._prefix or None
+            )
+        names = (path.rpartition("/")[2] for path in list_result["common_prefixes"])
         return sorted(filter(chunks.is_key, names))
 
     async def _found(self, path: str, key: str, chunk: ChunkInfo) -> "GetResult":
         try:
-            found = await obstore.get_async(self._client, path)
+            answer = await obstore.get_async(self._client, path)
         except Exception as exc:
             if object_stores.is_missing_object(exc):
                 raise chunks.gone(key, chunk.index) from exc
             raise
-        if found.meta["size"] != chunk.size_bytes:
+        if answer.meta["size"] != chunk.size_bytes:
             raise chunks.damaged(key, chunk)
-        return found
+        return answer
 
     def _chunk(self, key: str, chunk: ChunkInfo) -> str:
         name = chunks.file_name(chunk.index, chunk.sha256)
@@ -197,8 +201,8 @@ def _title(key: str, index: int, what: str) -> str:
     return f"result '{key}': chunk {index} cannot be {what}"
 
 
-async def _write(found: "GetResult", file: BinaryIO) -> None:
-    async for block in found.stream():
+async def _write(answer: "GetResult", file: BinaryIO) -> None:
+    async for block in answer.stream():
         await asyncio.to_thread(file.write, block)
 
 
@@ -212,12 +216,12 @@ def _writing(title: str) -> Iterator[None]:
         raise disks.failure(f"{title}: the disk of this process cannot hold it", exc) from exc
 
 
-async def _spooled(found: "GetResult", title: str) -> BinaryIO:
+async def _spooled(answer: "GetResult", title: str) -> BinaryIO:
     """Download a large object to an unnamed file, so that it is verified before it is read."""
     file = tempfile.TemporaryFile()
     try:
         with _writing(title):
-            await _write(found, file)
+            await _write(answer, file)
             file.seek(0)
     except BaseException:
         file.close()

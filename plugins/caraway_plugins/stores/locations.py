@@ -36,10 +36,10 @@ def bucket(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
         ResultStoreError: a param is unknown, or params contradict each other.
     """
     try:
-        found = store_params.parse(_NAME, scheme, path, _params(scheme, params))
+        store_path = store_params.parse(_NAME, scheme, path, _params(scheme, params))
     except DatasetError as exc:
         raise ResultStoreError(exc.message) from exc
-    return ResultPlace("bucket", found.key, found.store)
+    return ResultPlace("bucket", store_path.key, store_path.store)
 
 
 def remote(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:

@@ -132,13 +132,15 @@ class _Bucket:
     def folders(self, folder: str) -> Sequence[str]:
         under = f"{self._prefix}{folder}/" if folder else self._prefix
         with self._failing(folder, "be listed"):
-            found = obstore.list_with_delimiter(self._client, under or None)
-        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+            list_result = obstore.list_with_delimiter(self._client, under or None)
+        return sorted(
+            path.rstrip("/").rpartition("/")[2] for path in list_result["common_prefixes"]
+        )
 
     def delete(self, folder: str) -> None:
         with self._failing(folder, "be deleted"):
-            found = obstore.list(self._client, f"{self._prefix}{folder}/").collect()
-            if paths := [each["path"] for each in found]:
+            object_metas = obstore.list(self._client, f"{self._prefix}{folder}/").collect()
+            if paths := [each["path"] for each in object_metas]:
                 obstore.delete(self._client, paths)
 
     @contextmanager

@@ -113,18 +113,24 @@ class Catalog:
         self._asking.secrets = secrets
         has_new_models = self._installer.apply_models(manifest, secrets)
         self._ready_state = manifest.runtime.ready_state
-        wanted = changes.compare(self.datasets, manifest.datasets)
+        catalog_changes = changes.compare(self.datasets, manifest.datasets)
         views_changed = list(self._views.values()) != list(manifest.views)
-        for name in wanted.removed:
+        for name in catalog_changes.removed:
             self._drop(name)
-        for dataset in (*wanted.added, *wanted.replaced):
+        for dataset in (*catalog_changes.added, *catalog_changes.replaced):
             self._begin(dataset)
         if views_changed:
             self._views = {TableName(view.name): view for view in manifest.views}
         have_left = self.source_catalogs.apply(manifest.catalogs, _queries(manifest))
-        if wanted.removed or views_changed or have_left or has_new_models or self.version == 0:
+        if (
+            catalog_changes.removed
+            or views_changed
+            or have_left
+            or has_new_models
+            or self.version == 0
+        ):
             await self._install_at_last()
-        return wanted
+        return catalog_changes
 
     async def show(self, name: TableName, version: StoredTable) -> None:
         """Let new statements read a version of an accelerated dataset."""
@@ -161,11 +167,11 @@ class Catalog:
             return
         if state.source_error is not None:
             raise state.source_error
-        found = await self._asking.fingerprint(state.dataset)
-        if state.spec is not None and found == state.resolved:
+        fingerprint = await self._asking.fingerprint(state.dataset)
+        if state.spec is not None and fingerprint == state.resolved:
             return
         state.spec = await self._asking.resolve(state.dataset)
-        state.fingerprint = state.resolved = found
+        state.fingerprint = state.resolved = fingerprint
         await self._install()
 
     def params(self, dataset: Dataset) -> Mapping[str, str]:
@@ -299,14 +305,14 @@ class Catalog:
                     return
             began_s = time.monotonic()
             try:
-                found = await self._asking.fingerprint(state.dataset, polling=True)
+                fingerprint = await self._asking.fingerprint(state.dataset, polling=True)
             except DatasetError as exc:
                 settling.fail(state, exc)
                 return
             except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
                 settling.fail_unforeseen(state, "its source", exc)
                 return
-            if found != state.fingerprint:
+            if fingerprint != state.fingerprint:
                 return
             period_s = polling.period_s(usual_s, time.monotonic() - began_s)
 
@@ -350,10 +356,10 @@ class Catalog:
 
     def _view_table(self, view: View) -> ViewTable:
         name = TableName(view.name)
-        known = self._view_tables.get(name)
-        if known is None or known.sql != view.sql:
-            known = self._view_tables[name] = ViewTable(view.sql)
-        return known
+        table = self._view_tables.get(name)
+        if table is None or table.sql != view.sql:
+            table = self._view_tables[name] = ViewTable(view.sql)
+        return table
 
 
 def _queries(manifest: Manifest) -> Iterator[str]:

@@ -64,12 +64,12 @@ class CatalogCalls:
 
         def listed(asked: CatalogRequest) -> Sequence[ListedTable]:
             included = (each for each in source.tables(asked) if declared.includes(each.title))
-            found = list(islice(included, MOST_TABLES + 1))
-            if len(found) > MOST_TABLES:
+            tables = list(islice(included, MOST_TABLES + 1))
+            if len(tables) > MOST_TABLES:
                 raise DatasetError(
                     "invalid", f"it has more than {MOST_TABLES:,} tables; name some in 'include'"
                 )
-            return found
+            return tables
 
         return await self._call(listed, request, polling=True)
 

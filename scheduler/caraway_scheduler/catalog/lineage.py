@@ -26,9 +26,9 @@ def of(
 ) -> TableLineage:
     """Return the lineage of a dataset or view."""
     queries = _queries(datasets, views)
-    known = (datasets.keys() | queries.keys()) - {name}
+    names = (datasets.keys() | queries.keys()) - {name}
     own = queries.get(name)
-    reads = set() if own is None else _reads(name, own, known, queries, planned)
+    reads = set() if own is None else _reads(name, own, names, queries, planned)
     word = name.rpartition(".")[2].lower()
     read_by = (
         each
@@ -60,12 +60,12 @@ def _queries(
 def _reads(
     name: TableName,
     sql: str,
-    known: set[TableName],
+    names: set[TableName],
     queries: Mapping[TableName, str],
     planned: Mapping[TableName, ViewFacts],
 ) -> set[TableName]:
     """Return the known tables that a query names, less those that its plan does not read."""
-    named = mentions.mentioned(sql, known)
+    named = mentions.mentioned(sql, names)
     facts = _facts(name, planned)
     if facts is None or facts.missing is not None:
         return named

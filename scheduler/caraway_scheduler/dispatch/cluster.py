@@ -318,9 +318,9 @@ class ClusterDispatch(RollListener):
                     self.tallies.planned((time.perf_counter() - started) * 1000)
                 return await self._begun(query_id, statement, snapshot, answer)
             narrowed = following.narrowed(statement, {decision.table}, snapshot.tables)
-            found = await self._lookups.run_lookup(query_id, narrowed, decision.owner)
-            if found is not None:
-                return found
+            stream = await self._lookups.run_lookup(query_id, narrowed, decision.owner)
+            if stream is not None:
+                return stream
         async with self._asking.asked(statement, may_look_up=False) as answer:
             return await self._begun(query_id, statement, snapshot, answer)
 

@@ -46,14 +46,14 @@ class KeptJobs:
         """
         gone = self.jobs.add(job.principal, job.job_id, _size(job))
         for job_id in gone:
-            held = self._replica.get(job_id)
-            if held is None:
+            stored_job = self._replica.get(job_id)
+            if stored_job is None:
                 continue
             try:
-                await self._records.delete(held)
-                await self._stored.delete(held.job.result_key)
+                await self._records.delete(stored_job)
+                await self._stored.delete(stored_job.job.result_key)
             except CarawayError:
-                self.jobs.count(held.job.principal, job_id, _size(held.job))
+                self.jobs.count(stored_job.job.principal, job_id, _size(stored_job.job))
                 self.jobs.drop(job.job_id)
                 raise
 
@@ -76,8 +76,8 @@ class KeptJobs:
         self.results.drop(job_id)
 
     def _is_over(self, job_id: JobId) -> bool:
-        held = self._replica.get(job_id)
-        return held is not None and held.job.is_over
+        stored_job = self._replica.get(job_id)
+        return stored_job is not None and stored_job.job.is_over
 
 
 def _size(job: Job) -> int:

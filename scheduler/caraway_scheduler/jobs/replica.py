@@ -137,8 +137,8 @@ class Replica:
 
         The condition is called with None while the job is unknown, and must not raise.
         """
-        held = self._held.get(job_id)
-        if condition(held.job if held else None):
+        stored_job = self._held.get(job_id)
+        if condition(stored_job.job if stored_job else None):
             return
         waiter = _Waiter(condition, asyncio.get_running_loop().create_future())
         self._waiters.setdefault(job_id, set()).add(waiter)
@@ -198,8 +198,8 @@ class Replica:
                 self._take(entry)
             # Reading many jobs takes a while, so let other tasks run.
             await asyncio.sleep(0)
-        found = {job_id_in(entry.key) for entry in entries}
-        for job_id in (self._held.keys() | self._unreadable) - found - meanwhile:
+        ids = {job_id_in(entry.key) for entry in entries}
+        for job_id in (self._held.keys() | self._unreadable) - ids - meanwhile:
             self._drop(job_id)
         self._upto = max([self._upto, *(entry.revision for entry in entries)])
 
@@ -223,21 +223,21 @@ class Replica:
         else:
             self._put(StoredJob(job, entry.revision))
 
-    def _put(self, held: StoredJob) -> None:
-        job = held.job
+    def _put(self, stored_job: StoredJob) -> None:
+        job = stored_job.job
         standing = self._held.get(job.job_id)
         if standing is not None:
-            if standing.revision >= held.revision:
+            if standing.revision >= stored_job.revision:
                 return
             self._counts[standing.job.status] -= 1
         else:
             insort(self._of.setdefault(job.principal, []), _place(job))
         self._unreadable.discard(job.job_id)
-        self._held[job.job_id] = held
+        self._held[job.job_id] = stored_job
         self._counts[job.status] += 1
         self._index.put(job)
         for subscriber in self._subscribers:
-            subscriber(held)
+            subscriber(stored_job)
         self._wake(job.job_id, job)
 
     def _drop(self, job_id: JobId) -> None:

@@ -83,14 +83,14 @@ class JobRun:
     def current_progress(self) -> JobProgress:
         """Return the progress of the job."""
         stored = in_order(self.chunks)
-        found = self.progress(self.query_id) if self.query_id else None
-        if found is None:
-            found = StatementProgress(int(self.is_done), 1, int(self.is_done), 1)
+        progress = self.progress(self.query_id) if self.query_id else None
+        if progress is None:
+            progress = StatementProgress(int(self.is_done), 1, int(self.is_done), 1)
         return JobProgress(
-            found.stages_done,
-            found.stages_total,
-            found.tasks_done,
-            found.tasks_total,
+            progress.stages_done,
+            progress.stages_total,
+            progress.tasks_done,
+            progress.tasks_total,
             sum(chunk.row_count for chunk in stored),
             sum(chunk.size_bytes for chunk in stored),
             self.waits_for,
@@ -284,15 +284,15 @@ class JobRunner:
 
     async def _commit(self, run: JobRun, job: Job, ttl_s: float | None = None) -> Job | None:
         run.is_settling = job.is_over
-        held = await self._committer.commit(run.held, job, ttl_s)
-        if held is None:
+        stored_job = await self._committer.commit(run.held, job, ttl_s)
+        if stored_job is None:
             # A run that could not start has stored nothing, but an earlier one of this epoch may
             # have.
             if run.is_counted:
                 await self._discard(run)
             return None
-        run.held = held
-        return held.job
+        run.held = stored_job
+        return stored_job.job
 
     async def _discard(self, run: JobRun) -> None:
         """Delete the chunks of this epoch; the sweeper deletes what cannot be deleted now."""

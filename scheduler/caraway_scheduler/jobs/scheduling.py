@@ -144,8 +144,8 @@ class JobScheduler:
                 await self._release(waiting, has_begun=False)
         await self._owners.withdraw()
 
-    async def _release(self, held: Iterable[StoredJob], *, has_begun: bool) -> None:
-        for each in held:
+    async def _release(self, jobs: Iterable[StoredJob], *, has_begun: bool) -> None:
+        for each in jobs:
             if each.job.is_over:
                 continue
             try:
@@ -159,11 +159,11 @@ class JobScheduler:
             await self._news.wait()
             self._news.clear()
             while self._may_run_another() and (job_id := self._queue.next()) is not None:
-                held, span = self._waiting.pop(job_id)
-                run = self._runner.prepare(held, span)
+                stored_job, span = self._waiting.pop(job_id)
+                run = self._runner.prepare(stored_job, span)
                 task = self._tasks.spawn(self._work(run), "run a job", job_id=job_id)
                 self._running[job_id] = run, task
-                self._queue.started(held.job.principal)
+                self._queue.started(stored_job.job.principal)
 
     def _may_run_another(self) -> bool:
         ready = self._may_begin and not self._is_stopping
@@ -189,14 +189,14 @@ class JobScheduler:
             self._tallies.durations.add((), (time.monotonic() - run.began_at) * 1000)
             self._on_end(run, ended)
 
-    def _on_change(self, held: StoredJob) -> None:
+    def _on_change(self, stored_job: StoredJob) -> None:
         """React to a job that another process ended or took while it runs or waits here."""
-        job = held.job
+        job = stored_job.job
         is_ours = not job.is_over and job.owner == self.owner
         running = self._running.get(job.job_id)
         if running is not None:
             run, task = running
-            if held.revision > run.held.revision and not is_ours and not run.is_settling:
+            if stored_job.revision > run.held.revision and not is_ours and not run.is_settling:
                 logger.info(
                     "job was ended or taken elsewhere",
                     extra={"job_id": job.job_id, "status": job.status},
@@ -231,22 +231,22 @@ class JobScheduler:
             return
         under_way = self._replica.under_way()
         # Queue own jobs before the first await: one that ends meanwhile would look unowned.
-        for held in under_way:
-            if held.job.owner == self.owner:
-                self.add(held)
-        for held in under_way:
-            if held.job.owner != self.owner and self._owners.is_gone(held.job.owner):
-                await self._take(held)
+        for stored_job in under_way:
+            if stored_job.job.owner == self.owner:
+                self.add(stored_job)
+        for stored_job in under_way:
+            if stored_job.job.owner != self.owner and self._owners.is_gone(stored_job.job.owner):
+                await self._take(stored_job)
 
-    async def _take(self, held: StoredJob) -> None:
-        taken = states.claimed(held.job, self.owner, now())
+    async def _take(self, stored_job: StoredJob) -> None:
+        taken = states.claimed(stored_job.job, self.owner, now())
         ttl_s = self._kept_s if taken.is_over else None
-        mine = await self._committer.attempt(held, taken, ttl_s)
+        mine = await self._committer.attempt(stored_job, taken, ttl_s)
         if mine is None:
             return
         logger.info(
             "job taken over",
-            extra={"job_id": taken.job_id, "from": held.job.owner, "epoch": taken.epoch},
+            extra={"job_id": taken.job_id, "from": stored_job.job.owner, "epoch": taken.epoch},
         )
         self._tallies.taken_over += 1
         if taken.is_over:

@@ -91,36 +91,36 @@ class JobService:
         self._scheduler.check_room(job)
         await self._kept.make_room(job)
         try:
-            held = await self._records.create(job)
+            stored_job = await self._records.create(job)
         except BaseException:
             self._kept.not_written(job)
             raise
-        if held.job != job:
-            return held.job  # The same request was submitted twice at the same time.
+        if stored_job.job != job:
+            return stored_job.job  # The same request was submitted twice at the same time.
         self._tallies.submitted += 1
-        self._replica.saw(held)
-        self._scheduler.add(held, span)
-        return held.job
+        self._replica.saw(stored_job)
+        self._scheduler.add(stored_job, span)
+        return stored_job.job
 
     async def find(self, principal: PrincipalId, job_id: JobId) -> Job:
         return self._present((await self._held(principal, job_id)).job)
 
     async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
         """Return the job once it is over, or its present state after the time."""
-        held = await self._held(principal, job_id)
-        if not held.job.is_over and timeout_s > 0:
+        stored_job = await self._held(principal, job_id)
+        if not stored_job.job.is_over and timeout_s > 0:
             await self._wait_here(job_id, min(timeout_s, MOST_WAIT_S))
-            held = await self._held(principal, job_id)
-        return self._present(held.job)
+            stored_job = await self._held(principal, job_id)
+        return self._present(stored_job.job)
 
     async def cancel(self, principal: PrincipalId, job_id: JobId) -> Job:
         """End the job, unless it is over; return its state after that."""
         while True:
-            held = await self._held(principal, job_id)
-            if held.job.is_over:
-                return self._present(held.job)
-            cancelled = states.cancelled(held.job, self._clock())
-            written = await self._committer.attempt(held, cancelled, self._kept_s)
+            stored_job = await self._held(principal, job_id)
+            if stored_job.job.is_over:
+                return self._present(stored_job.job)
+            cancelled = states.cancelled(stored_job.job, self._clock())
+            written = await self._committer.attempt(stored_job, cancelled, self._kept_s)
             if written is not None:
                 return written.job
 
@@ -132,7 +132,7 @@ class JobService:
         Jobs whose results have expired are left out, unless `status` asks for them.
         """
         await self._replica.catch_up()
-        jobs = (self._present(held.job) for held in self._replica.jobs_of(principal))
+        jobs = (self._present(stored_job.job) for stored_job in self._replica.jobs_of(principal))
         if status is None:
             wanted = (job for job in jobs if job.status != "CLOSED")
         else:
@@ -145,15 +145,15 @@ class JobService:
         Raises:
             JobNotFoundError: the results have expired.
         """
-        found = self._manifests.get(job.result_key)
-        if found is None:
-            found = await self._records.manifest(job)
-            if found is None:
+        answer = self._manifests.get(job.result_key)
+        if answer is None:
+            answer = await self._records.manifest(job)
+            if answer is None:
                 raise JobNotFoundError(f"the results of job {job.job_id} have expired")
             while len(self._manifests) >= _MANIFESTS_KEPT:
                 del self._manifests[next(iter(self._manifests))]
-            self._manifests[job.result_key] = found
-        return found
+            self._manifests[job.result_key] = answer
+        return answer
 
     async def progress(self, job: Job) -> JobProgress | None:
         """Return how far a job is and what it waits for, if that is known here."""
@@ -191,10 +191,10 @@ class JobService:
             stopping.cancel()
 
     async def _held(self, principal: PrincipalId, job_id: JobId) -> StoredJob:
-        held = await self._records.get(principal, job_id)
-        if held is None:
+        stored_job = await self._records.get(principal, job_id)
+        if stored_job is None:
             raise JobNotFoundError(f"no query '{job_id}'; GET /v1/queries lists yours")
-        return held
+        return stored_job
 
     def _present(self, job: Job) -> Job:
         """Return the job as it is now: its answer may have expired before the next sweep."""

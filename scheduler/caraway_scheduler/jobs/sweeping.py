@@ -61,18 +61,18 @@ class Sweeper:
     async def expire(self) -> None:
         """Close the jobs whose answer has expired or is too much, and delete the answers."""
         now = self._clock()
-        for held in self._replica.expired(now):
-            await self._close(held, states.closed(held.job, now), "expired")
+        for stored_job in self._replica.expired(now):
+            await self._close(stored_job, states.closed(stored_job.job, now), "expired")
         for job_id in list(self._surplus()):
             held_now = self._replica.get(job_id)
             if held_now is not None and held_now.job.status == "SUCCEEDED":
                 early = states.closed_early(held_now.job, now)
                 await self._close(held_now, early, "too much for one key")
 
-    async def _close(self, held: StoredJob, closed: Job, why: str) -> None:
-        if await self._committer.attempt(held, closed, self._kept_s) is not None:
-            await self._results.delete(held.job.result_key)
-            logger.info("results removed", extra={"job_id": held.job.job_id, "cause": why})
+    async def _close(self, stored_job: StoredJob, closed: Job, why: str) -> None:
+        if await self._committer.attempt(stored_job, closed, self._kept_s) is not None:
+            await self._results.delete(stored_job.job.result_key)
+            logger.info("results removed", extra={"job_id": stored_job.job.job_id, "cause": why})
 
     async def remove_orphans(self) -> None:
         """Delete results that no job needs, left by lost owners or by crashes during deletion.
@@ -94,10 +94,10 @@ class Sweeper:
         job_id, _, epoch = key.rpartition(".")
         if JobId(job_id) in self._replica.unreadable:
             return True
-        held = self._replica.get(JobId(job_id))
+        stored_job = self._replica.get(JobId(job_id))
         # `isdigit` alone is also true of superscripts, which are no numbers.
         is_number = epoch.isascii() and epoch.isdigit()
-        return held is not None and is_number and _wants(held.job, int(epoch))
+        return stored_job is not None and is_number and _wants(stored_job.job, int(epoch))
 
 
 def _wants(job: Job, epoch: int) -> bool:

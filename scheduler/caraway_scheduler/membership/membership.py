@@ -81,8 +81,8 @@ class Membership:
         for record in self._call.roll.records.values():
             if record.held == catalog.version:
                 failures.update(record.failures)
-        known = known_failures | failures.keys()
-        self._call.post(events.CatalogServed(catalog.version, known, self._clock()))
+        names = known_failures | failures.keys()
+        self._call.post(events.CatalogServed(catalog.version, names, self._clock()))
         return failures
 
     def ready(self) -> tuple[Member, ...]:

@@ -135,10 +135,10 @@ async def others_are_registered(store: StateStore, scheduler_id: str) -> bool:
     """Return whether another scheduler is registered; False if the store does not say."""
     try:
         async with asyncio.timeout(_ROUND_S):
-            found = await store.scan(SCHEDULERS)
+            entries = await store.scan(SCHEDULERS)
     except (CarawayError, TimeoutError):
         return False
-    return any(entry.key != SCHEDULERS + scheduler_id for entry in found)
+    return any(entry.key != SCHEDULERS + scheduler_id for entry in entries)
 
 
 async def stored_channels(store: StateStore) -> Mapping[ExecutorId, Address]:

@@ -132,8 +132,8 @@ def _heard(roll: Roll, event: events.HeartbeatAnswered) -> Outcome:
 
 
 def _first_heard(roll: Roll, event: events.HeartbeatAnswered) -> Record:
-    held = event.description.catalogs.get(roll.origin)
-    return Record(event.description, heard_at=event.now, held=held)
+    version = event.description.catalogs.get(roll.origin)
+    return Record(event.description, heard_at=event.now, held=version)
 
 
 def _passed(roll: Roll, now: float) -> Outcome:

@@ -111,8 +111,8 @@ class QueryService:
         if self._newest is not None and self._is_cached(request, key):
             # Other schedulers may have changed the data that it reads.
             await self._newest.caught_up(request.sql)
-            if (known := self._recalled(request)) is not None:
-                return known
+            if (answer := self._recalled(request)) is not None:
+                return answer
             statement, key = self._statement(request)
         since = self.cache.clears if self.cache is not None else 0
         spans.current.set(replace(request.span, principal=request.principal.id))

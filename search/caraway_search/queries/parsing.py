@@ -75,8 +75,8 @@ class _Part:
 
 
 def _parts(text: str) -> Iterator[_Part]:
-    for found in _PART.finditer(text):
-        kind, part = found.lastgroup, found.group()
+    for match in _PART.finditer(text):
+        kind, part = match.lastgroup, match.group()
         if kind == "word" and part in _OPERATORS:
             yield _Part("operator", part)
             continue

@@ -59,6 +59,6 @@ def _shares(segment: TextSegment, query: Group) -> NDArray[np.float64]:
 def _found_share(segment: TextSegment, query: Group) -> NDArray[np.float64]:
     """The part of the leaves that each text has."""
     statistics = segment.statistics(query)
-    found = [segment.scores(clause.node, statistics).found for clause in query.clauses]
-    share: NDArray[np.float64] = np.mean(found, axis=0)
+    flags = [segment.scores(clause.node, statistics).found for clause in query.clauses]
+    share: NDArray[np.float64] = np.mean(flags, axis=0)
     return share

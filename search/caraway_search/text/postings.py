@@ -115,9 +115,9 @@ class Postings:
         number = self.vocabulary.find(term)
         if number is None:
             return np.zeros(0, np.int64)
-        found = self._slice(number, number + 1)
+        postings = self._slice(number, number + 1)
         begin, end = self.position_starts[number], self.position_starts[number + 1]
-        rows = np.repeat(found.rows.astype(np.int64), found.counts)
+        rows = np.repeat(postings.rows.astype(np.int64), postings.counts)
         return (rows << 32) + self.positions[begin:end]
 
     def _several(self, sought: CountedTerm) -> TermPostings:
@@ -147,8 +147,8 @@ class Postings:
         counts = np.concatenate([part.counts for part in parts])
         # The sums are whole numbers far below 2^53, so they are exact.
         sums = np.bincount(rows, counts, minlength=len(self.lengths))
-        found = np.flatnonzero(sums)
-        return TermPostings(found, sums[found].astype(np.int64))
+        array1_d = np.flatnonzero(sums)
+        return TermPostings(array1_d, sums[array1_d].astype(np.int64))
 
     def _slice(self, begin: int, end: int) -> TermPostings:
         part = slice(int(self.starts[begin]), int(self.starts[end]))

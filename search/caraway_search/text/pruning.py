@@ -54,8 +54,8 @@ class _Term:
         has = own[places] == rows
         added = np.zeros(len(rows))
         places = places[has]
-        found = TermPostings(own[places], self.postings.counts[places])
-        added[has] = self.column.scores(found, self.idf)
+        postings = TermPostings(own[places], self.postings.counts[places])
+        added[has] = self.column.scores(postings, self.idf)
         return added
 
 

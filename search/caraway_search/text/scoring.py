@@ -78,19 +78,19 @@ class ScoredColumn:
         least = self.postings.least_divisor(self.statistics.average_length)
         return self.boost * idf * count * (K1 + 1) / (count + least)
 
-    def _add(self, found: TermPostings, idf: float, into: Scored) -> None:
-        rows = found.rows.astype(np.intp)  # once, and not at each use
-        into.scores[rows] += self.scores(found, idf)
+    def _add(self, postings: TermPostings, idf: float, into: Scored) -> None:
+        rows = postings.rows.astype(np.intp)  # once, and not at each use
+        into.scores[rows] += self.scores(postings, idf)
         into.found[rows] = True
 
     def _add_fuzzy(self, leaf: Fuzzy, into: Scored) -> None:
         """A row has the best of its scores at each distance, which count less the further off."""
         best = np.zeros_like(into.scores)
         for sought in counted(leaf):
-            found = self.postings.postings_of(sought)
-            scores = self.scores(found, self._idf(sought)) / (1 + sought.edits)
-            best[found.rows] = np.maximum(best[found.rows], scores)
-            into.found[found.rows] = True
+            postings = self.postings.postings_of(sought)
+            scores = self.scores(postings, self._idf(sought)) / (1 + sought.edits)
+            best[postings.rows] = np.maximum(best[postings.rows], scores)
+            into.found[postings.rows] = True
         into.scores[:] += best
 
     def _idf(self, sought: CountedTerm) -> float:

@@ -119,8 +119,8 @@ class TextSegment:
     ) -> Hits:
         """Return the best rows of those in `mask`, and all rows that tie with the last."""
         columns = columns_of(self.postings, self.spec.boosts, statistics)
-        if found := candidates(query, columns, self.row_count, limit, mask):
-            rows, scores = found.rows, found.scores
+        if scored_rows := candidates(query, columns, self.row_count, limit, mask):
+            rows, scores = scored_rows.rows, scored_rows.scores
         else:
             scored = score(query, columns, self.row_count)
             rows = np.flatnonzero(scored.found if mask is None else scored.found & mask)

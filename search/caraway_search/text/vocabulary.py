@@ -62,12 +62,12 @@ class Vocabulary(Sequence[bytes]):
 
     def near(self, term: str, distance: int) -> NDArray[np.int64]:
         """The numbers of the terms at exactly this distance from a term, ascending."""
-        found = [np.zeros(0, np.int64)]
+        array1_ds = [np.zeros(0, np.int64)]
         for length in range(len(term) - distance, len(term) + distance + 1):
             if (same := self._by_length.get(length)) is not None:
                 away = edits.distances(term, same.letters, distance)
-                found.append(same.numbers[away == distance])
-        return np.sort(np.concatenate(found))
+                array1_ds.append(same.numbers[away == distance])
+        return np.sort(np.concatenate(array1_ds))
 
     def _place(self, sought: bytes) -> int:
         block = bisect_left(self._landmarks, sought)

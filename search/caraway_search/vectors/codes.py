@@ -245,9 +245,9 @@ def _grouped(distances: NDArray[np.float64]) -> Numbers:
     with np.errstate(divide="ignore"):
         steps = np.log(distances / np.median(distances[distances > 0])) / math.log(WIDTH)
     steps = np.maximum(np.round(steps), -1000)
-    known, counts = np.unique(steps, return_counts=True)
+    array, counts = np.unique(steps, return_counts=True)
     largest = np.argsort(-counts, kind="stable")[:_MOST_GROUPS]
-    kept = np.sort(known[largest[counts[largest] >= _FEWEST]])
+    kept = np.sort(array[largest[counts[largest] >= _FEWEST]])
     chosen = np.searchsorted(kept, steps)
     return np.where(chosen < len(kept), chosen, -1)
 

@@ -76,11 +76,14 @@ class Look:
         codes = self.segment.codes
         assert codes is not None
         wanted = min(math.ceil(count * len(codes) / self._allowed_count), len(codes))
-        found = codes.estimates(self._estimate_query, wanted)
-        numbers = self.segment.coded[found.numbers]
+        estimates = codes.estimates(self._estimate_query, wanted)
+        numbers = self.segment.coded[estimates.numbers]
         allowed = self._allowed[numbers]
         self._estimates = Estimates(
-            found.likely[allowed], found.deviations[allowed], numbers[allowed], found.others
+            estimates.likely[allowed],
+            estimates.deviations[allowed],
+            numbers[allowed],
+            estimates.others,
         )
         self._asked = count
         if len(codes.far):
@@ -135,11 +138,11 @@ class Look:
 
     def hits(self, bar: float) -> Hits:
         """The rows whose scores reach a bar, in their order."""
-        found = self.row_scores()
-        kept = np.flatnonzero(found.scores >= bar)
-        kept = kept[np.argsort(found.rows[kept])]
-        parts = None if found.parts is None else found.parts[kept]
-        return Hits(found.rows[kept], found.scores[kept], parts)
+        hits = self.row_scores()
+        kept = np.flatnonzero(hits.scores >= bar)
+        kept = kept[np.argsort(hits.rows[kept])]
+        parts = None if hits.parts is None else hits.parts[kept]
+        return Hits(hits.rows[kept], hits.scores[kept], parts)
 
     def _score(self, numbers: Numbers, bar: float = -math.inf) -> None:
         # In the order in which they are in memory, from where they are taken sooner.

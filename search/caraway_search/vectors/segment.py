@@ -79,15 +79,15 @@ class VectorSegment:
             DamagedIndexError: the bytes are damaged, or belong to another column.
         """
         packed = unpack(_KIND, block)
-        found = packed.attributes
-        spec = VectorIndexSpec(found["dimensions"], found["metric"], found["recall"])
+        attributes = packed.attributes
+        spec = VectorIndexSpec(attributes["dimensions"], attributes["metric"], attributes["recall"])
         vectors = ColumnVectors.read(column, spec.dimensions)
         usable = int(np.count_nonzero(vectors.usable))
-        if (len(vectors.matrix), usable) != (found["vectors"], found["usable"]):
+        if (len(vectors.matrix), usable) != (attributes["vectors"], attributes["usable"]):
             raise DamagedIndexError(
-                f"a segment of {found['usable']} vectors is not that of a column with {usable}"
+                f"a segment of {attributes['usable']} vectors is not that of a column with {usable}"
             )
-        return cls(spec, vectors, _opened_codes(found, packed.arrays))
+        return cls(spec, vectors, _opened_codes(attributes, packed.arrays))
 
     @property
     def left_out(self) -> int:

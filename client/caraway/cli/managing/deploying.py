@@ -122,9 +122,9 @@ def _target(found: Service, wanted: str | None, manifest: str, *, is_confirmed: 
     printing.confirm(
         f"There is no project '{name}' at {found.url}. Create it?", is_confirmed=is_confirmed
     )
-    made = found.api.create_project(name=name)
-    _say(f"created the project {made['name']}")
-    return made
+    row = found.api.create_project(name=name)
+    _say(f"created the project {row['name']}")
+    return row
 
 
 def _read(file: Path) -> str:

@@ -57,11 +57,11 @@ def invite(
 ) -> None:
     """Invite somebody, and print the value to hand on, which is shown only here."""
     with service.connect(url, org) as found:
-        made = found.api.create_invitation(email=email, roles=[role.value])
+        row = found.api.create_invitation(email=email, roles=[role.value])
     if as_json:
-        printing.record(made, as_json=True)
+        printing.record(row, as_json=True)
     else:
-        print(made["value"])
+        print(row["value"])
 
 
 def join(url: service.Url = None, as_json: service.Json = False) -> None:

@@ -106,10 +106,10 @@ def create(
     if webhook is not None:
         targets["http"] = {"url": webhook}
     with service.connect(url, org) as found:
-        made = found.api.create_monitor(
+        row = found.api.create_monitor(
             found.project_id(project), name=name, template=template, spec=spec, targets=targets
         )
-    printing.record(made, as_json=as_json)
+    printing.record(row, as_json=as_json)
 
 
 def enable(

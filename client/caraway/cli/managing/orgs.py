@@ -42,8 +42,8 @@ def create(
 ) -> None:
     """Create an organization, which you own."""
     with service.connect(url, None) as found:
-        made = found.api.create_organization(name=name)
-    printing.done(f"created {made['name']} (id {made['id']})", made, as_json=as_json)
+        row = found.api.create_organization(name=name)
+    printing.done(f"created {row['name']} (id {row['id']})", row, as_json=as_json)
 
 
 def limits(url: service.Url = None, org: service.Org = None, as_json: service.Json = False) -> None:

@@ -58,10 +58,10 @@ def create(
 ) -> None:
     """Create a project. A deleted one of this name comes back."""
     with service.connect(url, org) as found:
-        made = found.api.create_project(
+        row = found.api.create_project(
             name=name, description=description, region=region, cluster_name=cluster
         )
-    printing.done(f"created {made['name']} (id {made['id']})", made, as_json=as_json)
+    printing.done(f"created {row['name']} (id {row['id']})", row, as_json=as_json)
 
 
 def delete(
@@ -116,10 +116,10 @@ def fork(
     """Create a project with the manifest and settings of another one."""
     with service.connect(url, org) as found:
         source = found.project(name)
-        made = found.api.create_fork(
+        row = found.api.create_fork(
             source["id"], name=new_name, region=region, cluster_name=cluster
         )
-    printing.done(f"created {new_name} from {source['name']}", made, as_json=as_json)
+    printing.done(f"created {new_name} from {source['name']}", row, as_json=as_json)
 
 
 def link(

@@ -129,8 +129,8 @@ def connect(
 
     everything = saved.load(saved.path())
     address = url or everything.current or DEFAULT_URL
-    known = everything.credential_of(address)
-    token = os.environ.get(_TOKEN_VARIABLE) or known.token
+    credential = everything.credential_of(address)
+    token = os.environ.get(_TOKEN_VARIABLE) or credential.token
     if needs_token and not token:
         raise CarawayError(
             f"not signed in to {address}; run `caraway login`, or set {_TOKEN_VARIABLE}"
@@ -141,7 +141,7 @@ def connect(
         api = Management(
             token,
             url=address,
-            org=org or linked_org or known.org,
+            org=org or linked_org or credential.org,
             max_retries=options.COMMAND_RETRIES,
         )
     except InvalidEndpointError as error:

@@ -40,11 +40,11 @@ def create(
     expires_at = _expiry(expires)
     with service.connect(url, org) as found:
         org_id = found.org_id() if only_org else None
-        made = found.api.create_token(name=name, scopes=scope, org_id=org_id, expires_at=expires_at)
+        row = found.api.create_token(name=name, scopes=scope, org_id=org_id, expires_at=expires_at)
     if as_json:
-        printing.record(made, as_json=True)
+        printing.record(row, as_json=True)
     else:
-        print(made["token"])
+        print(row["token"])
 
 
 def revoke(
@@ -72,7 +72,7 @@ def build() -> typer.Typer:
 def _expiry(text: str | None) -> datetime | None:
     if text is None:
         return None
-    found = _DAYS.fullmatch(text.strip())
-    if found is None:
+    match = _DAYS.fullmatch(text.strip())
+    if match is None:
         raise typer.BadParameter("use a number of days, such as 90d", param_hint="--expires")
-    return datetime.now(UTC) + timedelta(days=int(found[1]))
+    return datetime.now(UTC) + timedelta(days=int(match[1]))

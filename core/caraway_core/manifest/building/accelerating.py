@@ -81,7 +81,7 @@ def _refresh(shape: shapes.AccelerationSection, connector: str) -> Refresh:
     mode = refresh_mode_of(shape.refresh_mode, connector)
     return Refresh(
         # Modes that are not built are refused by a rule of their own.
-        mode=next((known for known in REFRESH_MODES if known == mode), "full"),
+        mode=next((refresh_mode for refresh_mode in REFRESH_MODES if refresh_mode == mode), "full"),
         period_s=shape.refresh_check_interval,
         cron=shape.refresh_cron,
         sql=shape.refresh_sql,

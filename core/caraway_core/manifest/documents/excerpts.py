@@ -37,14 +37,12 @@ def find(files: Iterable[Path], base_dir: Path, name: str) -> Excerpt | None:
     """
     for path in files:
         try:
-            found = _part(document.read(path), name)
+            part = _part(document.read(path), name)
         except ManifestError:
             continue  # It may be no YAML file, or be written at this moment.
-        if found is not None:
-            text = yaml.dump(
-                _shown(found.value), None, _Dumper, sort_keys=False, allow_unicode=True
-            )
-            return Excerpt(_relative(path, base_dir), found.root.line, text)
+        if part is not None:
+            text = yaml.dump(_shown(part.value), None, _Dumper, sort_keys=False, allow_unicode=True)
+            return Excerpt(_relative(path, base_dir), part.root.line, text)
     return None
 
 

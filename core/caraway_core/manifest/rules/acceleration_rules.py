@@ -142,7 +142,7 @@ def _on_conflict(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, action in actions.items():
         if str(action).startswith("upsert") and written is None:
             yield "on_conflict", f"'{action}' needs a 'primary_key'"
-        elif not is_broken and (wanted := _columns(key)) is not None and wanted not in known:
+        elif not is_broken and (columns := _columns(key)) is not None and columns not in known:
             yield "on_conflict", f"'{key}' is neither the 'primary_key' nor a unique index"
 
 

@@ -45,7 +45,7 @@ class EmbedderReferences:
 
     def problems(self, base_dir: Path) -> Iterator[Problem]:
         """Yield a problem for each column that names no model."""
-        known = [each.name for each in self.embedders(base_dir)]
-        for name, found, at in self._wanted:
-            if name not in known:
-                yield found.problem(at, registry.unknown("embedding model", name, known))
+        names = [each.name for each in self.embedders(base_dir)]
+        for name, document, at in self._wanted:
+            if name not in names:
+                yield document.problem(at, registry.unknown("embedding model", name, names))

@@ -37,24 +37,26 @@ class FunctionReferences:
 
     def problems(self, tables: Mapping[str, str], tools: Mapping[str, object]) -> Iterator[Problem]:
         """Yield the problems of names and bodies, given the places of tables and the tools."""
-        for made, found in self._found.values():
-            if (place := tables.get(names.identity(made.name))) is not None:
-                message = f"the name '{made.name}' is taken: a table is declared at {place}"
-                yield found.problem(("name",), message)
-            if made.as_tool and made.name in tools:
-                message = f"the name '{made.name}' is taken by a tool; choose another, or write "
-                yield found.problem(("name",), message + "`as_tool: false`")
-            if problem := function_rules.false_volatility(made):
-                yield found.problem(("volatility",), problem)
+        for function, document in self._found.values():
+            if (place := tables.get(names.identity(function.name))) is not None:
+                message = f"the name '{function.name}' is taken: a table is declared at {place}"
+                yield document.problem(("name",), message)
+            if function.as_tool and function.name in tools:
+                message = (
+                    f"the name '{function.name}' is taken by a tool; choose another, or write "
+                )
+                yield document.problem(("name",), message + "`as_tool: false`")
+            if problem := function_rules.false_volatility(function):
+                yield document.problem(("volatility",), problem)
         functions = dict(self._found) if self.is_on else {}
         while functions:
             try:
                 self.expander = Expander(each for each, _ in functions.values())
                 return
             except FunctionBodyError as exc:
-                _, found = functions.pop(exc.name)
-                key = next(each for each in ("body", "body_ref", "sql") if each in found.value)
-                yield found.problem((key,), exc.message)
+                _, document = functions.pop(exc.name)
+                key = next(each for each in ("body", "body_ref", "sql") if each in document.value)
+                yield document.problem((key,), exc.message)
                 # Those that call it would fail for the same reason.
                 functions = {
                     name: each

@@ -121,10 +121,10 @@ def declared(shape: shapes.FunctionSection, body: str) -> SqlFunction:
     """Build a function whose keys were checked."""
     returns = shape.signature.returns
     columns = () if isinstance(returns, str) else returns or ()
-    made = [_parameter(each) for each in shape.signature.args]
+    parameters = [_parameter(each) for each in shape.signature.args]
     return SqlFunction(
         name=shape.name.lower(),
-        parameters=tuple(made),
+        parameters=tuple(parameters),
         body=body,
         returns=function_types.cast(returns) if isinstance(returns, str) else None,
         columns=tuple(
@@ -141,7 +141,7 @@ def declared(shape: shapes.FunctionSection, body: str) -> SqlFunction:
 def of_tool(tool: DeclaredTool) -> SqlFunction:
     """Return a tool `from: sql` as a table function; its parameters keep their order."""
     properties: Mapping[str, Mapping[str, Any]] = tool.parameters["properties"]
-    made: list[FunctionParameter] = []
+    parameters: list[FunctionParameter] = []
     for name, each in properties.items():
         default: str | None = None
         if name not in tool.parameters["required"]:
@@ -149,10 +149,10 @@ def of_tool(tool: DeclaredTool) -> SqlFunction:
             default = "NULL" if given is None else _literal(given)
         type_ = _TYPES.get(str(each["type"]))
         cast = SqlCast(str(each["type"])) if type_ is None else function_types.cast(type_)
-        made.append(FunctionParameter(name, cast, default, each.get("description"), each))
+        parameters.append(FunctionParameter(name, cast, default, each.get("description"), each))
     return SqlFunction(
         name=tool.name.lower(),
-        parameters=tuple(made),
+        parameters=tuple(parameters),
         body=tool.sql,
         is_table=True,
         description=tool.description,

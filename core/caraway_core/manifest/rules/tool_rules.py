@@ -40,9 +40,9 @@ def kind_of(origin: str) -> tuple[ToolKind, str]:
     """
     kind, _, target = origin.strip().partition(":")
     kind = kind.strip().lower()
-    for known in PARAMS:
-        if kind == known:
-            return known, target.strip()
+    for tool_kind in PARAMS:
+        if kind == tool_kind:
+            return tool_kind, target.strip()
     if kind == "https":
         return "http", origin.strip()
     raise ValueError(registry.unknown("kind of tool", kind, PARAMS))
@@ -175,14 +175,14 @@ def _sql(document: Document, target: str) -> Iterator[Problem]:
         return
     named = set(_mapping(document.value.get("parameters")))
     try:
-        found = placeholders.find(sql).names
+        names = placeholders.find(sql).names
     except ParametersError as exc:
         yield document.problem(("sql",), exc.message)
         return
-    for name in sorted(found - named):
+    for name in sorted(names - named):
         message = f"the statement has the placeholder '{name}', which 'parameters' lacks"
         yield document.problem(("sql",), message)
-    for name in sorted(named - found):
+    for name in sorted(named - names):
         message = f"the statement has no placeholder '${name}'"
         yield document.problem(("parameters", name), message)
 

@@ -85,27 +85,29 @@ class WorkerReferences:
             return
         self._places[shape.name] = f"{found.path}:{found.line(('name',))}"
         if not any(worker(found)):
-            made = declared(shape)
-            self.workers.append(made)
-            self._found.append((made, found))
+            declared_worker = declared(shape)
+            self.workers.append(declared_worker)
+            self._found.append((declared_worker, found))
 
     def problems(self, models: Mapping[str, str]) -> Iterator[Problem]:
         """Yield the problems of the names, given where each model is declared."""
-        for made, found in self._found:
-            if (place := models.get(made.name)) is not None:
-                message = f"the name '{made.name}' is taken: a model is declared at {place}"
-                yield found.problem(("name",), message)
-            at, routed = _routed(found)
+        for declared_worker, document in self._found:
+            if (place := models.get(declared_worker.name)) is not None:
+                message = (
+                    f"the name '{declared_worker.name}' is taken: a model is declared at {place}"
+                )
+                yield document.problem(("name",), message)
+            at, routed = _routed(document)
             for index, each in enumerate(routed):
                 name = str(each["from"])
                 if name in models:
                     continue
                 if name in self._places:
                     message = f"'{name}' is a worker; name its models"
-                    yield found.problem((*at, index, "from"), message)
+                    yield document.problem((*at, index, "from"), message)
                 else:
                     message = registry.unknown("model", name, models)
-                    yield found.problem((*at, index, "from"), message)
+                    yield document.problem((*at, index, "from"), message)
 
 
 def _routed(document: Document) -> tuple[Location, list[dict[str, Any]]]:

@@ -47,10 +47,10 @@ def split(text: str) -> StateLocation:
 
 def absolute(text: str, base_dir: Path) -> str:
     """Return the location as a URL of a bucket, or as the absolute path of a folder."""
-    found = split(text)
-    if found.scheme != FOLDER:
-        return f"{found.scheme}://{found.path}"
-    folder = Path(found.path).expanduser()
+    location = split(text)
+    if location.scheme != FOLDER:
+        return f"{location.scheme}://{location.path}"
+    folder = Path(location.path).expanduser()
     return str(places.sibling(base_dir.absolute(), str(folder)))
 
 

@@ -19,8 +19,8 @@ def check_catalog_connector(text: str) -> str:
 
 def check_provider(text: str) -> str:
     """Return the `from` of a model; ValueError: there is no such provider of models."""
-    known = registry.MODEL_PROVIDERS
-    return check("model provider", names.split_provider(text).connector, known, text)
+    plugins = registry.MODEL_PROVIDERS
+    return check("model provider", names.split_provider(text).connector, plugins, text)
 
 
 def check(kind: str, name: str, known: Collection[str], text: str) -> str:

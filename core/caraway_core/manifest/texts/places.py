@@ -45,13 +45,13 @@ def dependency_file(text: str, base_dir: Path, top_dir: Path) -> Path:
     name = text.removeprefix(prefix)
     places = [] if prefix else [sibling(base_dir, text)]
     places += [sibling(each / INSTALLED, name) for each in _between(base_dir, top_dir)]
-    found = next((each for each in places if os.path.exists(each)), None)
-    if found is None and prefix:
+    path = next((each for each in places if os.path.exists(each)), None)
+    if path is None and prefix:
         raise ValueError(
             f"'{text}' is not installed; `caraway add {text}` installs it, and `caraway package` "
             "makes a package that holds it"
         )
-    return manifest_file(found or places[0])
+    return manifest_file(path or places[0])
 
 
 def _between(base_dir: Path, top_dir: Path) -> list[Path]:
@@ -81,9 +81,9 @@ def _file(path: Path, candidates: tuple[str, ...], remedy: str) -> Path:
             if not path.exists():
                 raise ValueError(f"there is no '{path}'; {remedy}")
             return path
-        found = [path / name for name in candidates if (path / name).is_file()]
+        paths = [path / name for name in candidates if (path / name).is_file()]
     except OSError as exc:
         raise ValueError(f"'{path}' cannot be read: {exc.strerror}; {remedy}") from exc
-    if not found:
+    if not paths:
         raise ValueError(f"the folder '{path}' holds none of {', '.join(candidates)}; {remedy}")
-    return found[0]
+    return paths[0]

@@ -29,13 +29,13 @@ async def complete_chat(request: Request) -> Response:
     models = app_state.services(request).models
     try:
         body = await bodies.read(request, app_state.services(request).max_body_bytes)
-        wanted = await parsing.parsed(request, body, _parsed)
-        name, who = wanted["model"], caller(request)
-        if wanted.get("stream"):
+        chat_request = await parsing.parsed(request, body, _parsed)
+        name, who = chat_request["model"], caller(request)
+        if chat_request.get("stream"):
             models.members(name)
-            pump = await streams.opened(request, models.stream(name, wanted, who))
-            return streams.EventStream(pump, _frame(wanted), failed, _DONE)
-        answer = await streaming.unless_gone(request, models.chat(name, wanted, who))
+            pump = await streams.opened(request, models.stream(name, chat_request, who))
+            return streams.EventStream(pump, _frame(chat_request), failed, _DONE)
+        answer = await streaming.unless_gone(request, models.chat(name, chat_request, who))
     except errors.KNOWN as exc:
         return errors.response(exc)
     except ClientDisconnect:
@@ -60,8 +60,8 @@ def failed(error: dict[str, Any]) -> bytes:
     return b"event: error\n" + streams.data({"type": "error", "error": error})
 
 
-def _frame(wanted: ChatRequest) -> streams.Frame:
-    options = wanted.get("stream_options") or {}
+def _frame(request: ChatRequest) -> streams.Frame:
+    options = request.get("stream_options") or {}
     if options.get("include_usage"):
         return streams.data
 

@@ -48,10 +48,10 @@ async def load_credentials(
     tables = app_state.services(request).tables
     try:
         asking.check(prefix)
-        found = await tables.credentials(asking.readable(tables, namespace, table))
+        credentials = await tables.credentials(asking.readable(tables, namespace, table))
     except (CarawayError, RefusedRequestError) as exc:
         return errors.envelope(exc)
-    return JSONResponse({"storage-credentials": found}, headers={"cache-control": "no-store"})
+    return JSONResponse({"storage-credentials": credentials}, headers={"cache-control": "no-store"})
 
 
 @router.post(

@@ -112,12 +112,12 @@ async def get_plan(
         asking.check(prefix)
         name = asking.readable(tables, namespace, table)
         owner = scopes.principal(request).id
-        found = await tables.plans.look(await tables.plan_place(), plan_id, owner, name)
+        answer = await tables.plans.look(await tables.plan_place(), plan_id, owner, name)
     except (CarawayError, RefusedRequestError) as exc:
         return errors.envelope(exc)
-    if (error := found.get("error")) is not None:
+    if (error := answer.get("error")) is not None:
         error["type"] = errors.kind(error["code"])
-    return JSONResponse(found)
+    return JSONResponse(answer)
 
 
 @router.delete(f"{_TABLE}/plan/{{plan_id}}", status_code=204, responses=parameters.ERRORS)

@@ -30,11 +30,11 @@ async def list_all_namespaces(
     tables = app_state.services(request).tables
 
     def answer() -> Response:
-        found = asking.schemas(tables)
+        schemas = asking.schemas(tables)
         if parent:
             asking.schema(tables, names.parse(parent))
-            found = []
-        return asking.paged("namespaces", found, lambda each: [each], page_token, page_size)
+            schemas = []
+        return asking.paged("namespaces", schemas, lambda each: [each], page_token, page_size)
 
     return asking.served(prefix, answer)
 
@@ -45,8 +45,8 @@ async def load_namespace(request: Request, prefix: Prefix, namespace: Namespace)
     tables = app_state.services(request).tables
 
     def answer() -> Response:
-        found = asking.schema(tables, names.parse(namespace))
-        return JSONResponse({"namespace": [found], "properties": {}})
+        schema = asking.schema(tables, names.parse(namespace))
+        return JSONResponse({"namespace": [schema], "properties": {}})
 
     return asking.served(prefix, answer)
 

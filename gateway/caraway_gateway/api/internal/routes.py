@@ -87,8 +87,8 @@ async def undo_drain(executor_id: str, members: Operating) -> Response:
 @router.get("/parts")
 async def list_unready_parts(request: Request, members: Operating) -> Response:
     """List the parts of the manifest that are not ready, with the reasons."""
-    found = app_state.services(request).unready_parts()
-    return _answer([asdict(part) for part in found])
+    parts = app_state.services(request).unready_parts()
+    return _answer([asdict(part) for part in parts])
 
 
 @router.get("/load")
@@ -120,10 +120,10 @@ async def load(request: Request, members: Operating) -> Response:
 
 
 def _standing(members: Membership, executor_id: str, status: int) -> Response:
-    found = [each for each in members.executors() if each.executor_id == executor_id]
-    if not found:
+    executor_status = [each for each in members.executors() if each.executor_id == executor_id]
+    if not executor_status:
         return _unknown(executor_id)
-    return _answer(_document(members, found[0]), status)
+    return _answer(_document(members, executor_status[0]), status)
 
 
 def _document(members: Membership, status: ExecutorStatus) -> dict[str, object]:

@@ -39,9 +39,9 @@ def in_stream(error: Mapping[str, Any]) -> dict[str, Any]:
 
 def envelope(exc: errors.Failure) -> Response:
     """Return the response for a failure before anything was sent."""
-    found = chat_errors.status(exc)
+    status = chat_errors.status(exc)
     headers = errors.headers(exc)
-    if found == 500:
+    if status == 500:
         # A client that tries again would get the same.
         headers = {**headers, "x-should-retry": "false"}
-    return JSONResponse(document(errors.words(exc), found), found, headers)
+    return JSONResponse(document(errors.words(exc), status), status, headers)

@@ -124,9 +124,9 @@ async def _event(
         return
     written = await services.nsql.run_question(asked.question, _asker(request))
     format_ = form.choice.format
-    made = responses.encoder("versioned" if format_ == "json" else format_, written.sql)
+    encoder = responses.encoder("versioned" if format_ == "json" else format_, written.sql)
     elapsed_ms = int((time.perf_counter() - started) * 1000)
-    yield await responses.whole(written.outcome, made, elapsed_ms)
+    yield await responses.whole(written.outcome, encoder, elapsed_ms)
 
 
 def _failed(exc: errors.Failure) -> Response:

@@ -41,8 +41,8 @@ async def submit(request: Request) -> Response:
     key = submissions.idempotency_key(request.headers.get("idempotency-key"))
     body = await bodies.read(request, app_state.services(request).max_body_bytes)
     parse = partial(submissions.parse, content_type=request.headers.get("content-type"))
-    wanted = await parsing.parsed(request, body, parse, parsing.MOST_SQL_VALUES)
-    job = await service.submit(scopes.principal(request), wanted, scopes.span(request), key)
+    job_request = await parsing.parsed(request, body, parse, parsing.MOST_SQL_VALUES)
+    job = await service.submit(scopes.principal(request), job_request, scopes.span(request), key)
     return JSONResponse(documents.submitted(job), 202)
 
 
@@ -58,9 +58,9 @@ async def list_queries(
     ] = _LISTED,
 ) -> Response:
     """List the caller's queries, newest first; expired ones only if the filter selects them."""
-    wanted = documents.FILTERS.get(status.strip().lower())
+    job_status = documents.FILTERS.get(status.strip().lower())
     principal = scopes.principal(request)
-    jobs = await _service(request).list(principal.id, wanted, limit)
+    jobs = await _service(request).list(principal.id, job_status, limit)
     return JSONResponse(documents.listed(jobs))
 
 

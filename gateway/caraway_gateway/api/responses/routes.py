@@ -30,15 +30,17 @@ async def create_response(request: Request) -> Response:
     models = services.models
     try:
         body = await bodies.read(request, services.max_body_bytes)
-        wanted = await parsing.parsed(request, body, _parsed)
-        models.members(wanted["model"])
+        document = await parsing.parsed(request, body, _parsed)
+        models.members(document["model"])
         who = caller(request)
-        call = models.responses(wanted["model"], who)
+        call = models.responses(document["model"], who)
         turn = (
-            ChatTurn(models, wanted, who) if call is None else NativeTurn(models, call, wanted, who)
+            ChatTurn(models, document, who)
+            if call is None
+            else NativeTurn(models, call, document, who)
         )
         await turn.prepare()
-        if wanted.get("stream"):
+        if document.get("stream"):
             pump = await streams.opened(request, turn.stream())
             return streams.EventStream(pump, _frame, _failed, b"")
         answer = await streaming.unless_gone(request, turn.answer())

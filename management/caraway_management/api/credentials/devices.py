@@ -118,10 +118,10 @@ async def get_cli_context(
         query = query.where(Org.id == credential.home_org_id)
     async with caller.services.database.read() as session:
         user = await session.get_one(User, credential.user_id)
-        found = (await session.execute(query)).one_or_none()
-        if found is None and org_name is not None:
+        row = (await session.execute(query)).one_or_none()
+        if row is None and org_name is not None:
             raise refusals.not_found("organization", org_name)
-        org, role = found or (None, "")
+        org, role = row or (None, "")
         app = await _first_project(session, caller.services, org, role) if org else None
     shown = {"id": org.id, "name": org.name} if org else None
     return {"username": user.username, "email": user.email, "org": shown, "app": app}

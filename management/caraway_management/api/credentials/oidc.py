@@ -119,19 +119,19 @@ async def _finish(
         raise refusals.forbidden("the answer is from another issuer")
     if not code:
         raise refusals.forbidden("the identity provider did not sign you in")
-    found = await oidc.finish(code, begun.nonce, begun.verifier, _callback(services), now)
+    identity = await oidc.finish(code, begun.nonce, begun.verifier, _callback(services), now)
     async with services.database.change() as session:
         user = await accounts.user_of_identity(
             session,
             now,
-            found,
+            identity,
             adds_users=oidc.settings.adds_users,
             link_to=begun.user_id,
         )
-    made = await signing_in.open_session(request, services, user)
+    new_session = await signing_in.open_session(request, services, user)
     response = browser.go_to(request, begun.return_to)
     response.delete_cookie(_COOKIE, path=_cookie_path(services))
-    signing_in.set_cookie(response, request, services, made.value)
+    signing_in.set_cookie(response, request, services, new_session.value)
     return response
 
 

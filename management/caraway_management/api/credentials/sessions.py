@@ -48,12 +48,12 @@ async def create_session(
     user = await signing_in.check_password(
         services, body.username, body.password, signing_in.address_of(request)
     )
-    made = await signing_in.open_session(request, services, user)
-    signing_in.set_cookie(response, request, services, made.value)
+    session = await signing_in.open_session(request, services, user)
+    signing_in.set_cookie(response, request, services, session.value)
     response.headers["cache-control"] = "no-store"
-    return _shown(made.row, made.row.id) | {
-        "access_token": made.value,
-        "csrf_token": sessions.csrf_value(made.value),
+    return _shown(session.row, session.row.id) | {
+        "access_token": session.value,
+        "csrf_token": sessions.csrf_value(session.value),
         "user": {"id": user.id, "username": user.username},
     }
 

@@ -44,9 +44,9 @@ async def sign_in(request: Request, services: GivenServices) -> Response:
         )
     except RefusedError as exc:
         return _form(request, services, return_to, exc)
-    made = await signing_in.open_session(request, services, user)
+    session = await signing_in.open_session(request, services, user)
     response = browser.go_to(request, return_to)
-    signing_in.set_cookie(response, request, services, made.value)
+    signing_in.set_cookie(response, request, services, session.value)
     return response
 
 

@@ -91,16 +91,16 @@ async def open_session(request: Request, services: Services, user: User) -> NewS
             raise refusals.unauthorized(_WRONG)
         if before.startswith(Prefix.SESSION):
             await sessions.end_session(change.session, before)
-        made = await sessions.add_session(
+        session = await sessions.add_session(
             change.session,
             change.now,
             present,
             address_of(request),
             request.headers.get("user-agent", ""),
         )
-        request.state.credential = sessions.credential_of(made.row, present)
-        change.on("session", made.row.id, present.username)
-    return made
+        request.state.credential = sessions.credential_of(session.row, present)
+        change.on("session", session.row.id, present.username)
+    return session
 
 
 def set_cookie(response: Response, request: Request, services: Services, value: str) -> None:

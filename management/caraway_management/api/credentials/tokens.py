@@ -72,7 +72,7 @@ async def create_token(
         if org_id is not None:
             await _check_member(change.session, user_id, org_id)
         user = await change.session.get_one(User, user_id)
-        made = await tokens.add_token(
+        token = await tokens.add_token(
             change.session,
             now,
             user,
@@ -81,9 +81,9 @@ async def create_token(
             org_id=org_id,
             expires_at=expires_at,
         )
-        change.on("token", made.row.id, body.name)
+        change.on("token", token.row.id, body.name)
     response.headers["cache-control"] = "no-store"
-    return _shown(made.row) | {"token": made.value}
+    return _shown(token.row) | {"token": token.value}
 
 
 @router.get("/{tokenId}")

@@ -79,8 +79,8 @@ async def list_forks(
     """List the forks of a project."""
     async with caller.services.database.read() as session:
         source = await finding.find_project(session, caller.org.id, project_id)
-        found = await forking.list_forks(session, source, page.limit, page.offset)
-    return {"forks": [views.view(each) for each in found]}
+        rows = await forking.list_forks(session, source, page.limit, page.offset)
+    return {"forks": [views.view(each) for each in rows]}
 
 
 @router.post("/{projectId}/forks", status_code=201)

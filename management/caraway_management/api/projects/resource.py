@@ -78,8 +78,8 @@ async def list_projects(
     A manifest of more than 32 KiB is left out; `config.manifest_left_out` says so (ours).
     """
     async with caller.services.database.read() as session:
-        found = await finding.list_projects(session, caller.org.id, page.limit, page.offset)
-    return {views.key(request): [views.view(each) for each in found]}
+        rows = await finding.list_projects(session, caller.org.id, page.limit, page.offset)
+    return {views.key(request): [views.view(each) for each in rows]}
 
 
 @router.post("", status_code=201)

@@ -22,8 +22,8 @@ class ClusterCache:
     def put(self, object_: Object) -> None:
         """Store a cluster, unless this version of it or a newer one is there."""
         namespace = object_["metadata"]["namespace"]
-        known = self._clusters.get(namespace)
-        if known is not None and _is_known(object_, known):
+        resource = self._clusters.get(namespace)
+        if resource is not None and _is_known(object_, resource):
             return
         object_["metadata"].pop("managedFields", None)
         self._clusters[namespace] = object_
@@ -31,8 +31,8 @@ class ClusterCache:
 
     def drop(self, which: ObjectRef, uid: str = "") -> None:
         """Remove a cluster, unless another one has its place now."""
-        known = self._clusters.get(which.namespace)
-        if known is not None and uid in ("", known["metadata"].get("uid")):
+        resource = self._clusters.get(which.namespace)
+        if resource is not None and uid in ("", resource["metadata"].get("uid")):
             self._note(self._clusters.pop(which.namespace))
 
     def replace(
@@ -60,9 +60,9 @@ class ClusterCache:
             self._news.set()
 
 
-def _is_known(one: Object, known: Object) -> bool:
-    if one["metadata"].get("uid") != known["metadata"].get("uid"):
+def _is_known(one: Object, resource: Object) -> bool:
+    if one["metadata"].get("uid") != resource["metadata"].get("uid"):
         return False
-    versions = [str(each["metadata"].get("resourceVersion", "")) for each in (one, known)]
+    versions = [str(each["metadata"].get("resourceVersion", "")) for each in (one, resource)]
     # Officially opaque, but an increasing number in every existing API server.
     return all(map(str.isdigit, versions)) and int(versions[0]) <= int(versions[1])

@@ -84,19 +84,19 @@ class KubernetesDeployer:
         name = objects.namespace_name(self._installation, project_id)
         with _answers():
             try:
-                found = await self._kube.get(NAMESPACE, None, name)
+                resource = await self._kube.get(NAMESPACE, None, name)
             except errors.ObjectNotFoundError:
                 return
-            if self._is_ours(found, project_id) and _is_of(found, created):
-                await self._kube.delete(NAMESPACE, None, name, found["metadata"]["uid"])
+            if self._is_ours(resource, project_id) and _is_of(resource, created):
+                await self._kube.delete(NAMESPACE, None, name, resource["metadata"]["uid"])
 
     async def project_ids(self) -> set[int]:
         """Return the projects that have a cluster of this installation."""
         with _answers():
-            found = await self._kube.list(CLUSTER, None, self._selector)
+            object_list = await self._kube.list(CLUSTER, None, self._selector)
         ids = [
             (each["metadata"]["labels"].get(objects.PROJECT_LABEL), each["metadata"])
-            for each in found.items
+            for each in object_list.items
         ]
         return {
             int(text) for text, metadata in ids
@@ -169,12 +169,12 @@ class KubernetesDeployer:
 
     async def _check_namespace(self, name: str, wanted: Wanted) -> None:
         try:
-            found = await self._kube.get(NAMESPACE, None, name)
+            resource = await self._kube.get(NAMESPACE, None, name)
         except errors.ObjectNotFoundError:
             return
-        if not (self._is_ours(found, wanted.project_id) and _is_of(found, wanted.created)):
+        if not (self._is_ours(resource, wanted.project_id) and _is_of(resource, wanted.created)):
             raise protocol.taken()
-        if found["metadata"].get("deletionTimestamp"):
+        if resource["metadata"].get("deletionTimestamp"):
             raise UnavailableError("the project's earlier runtime is being removed", _AWAY_S)
 
     def _is_ours(self, namespace: Object, project_id: int) -> bool:

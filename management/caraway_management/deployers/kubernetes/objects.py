@@ -71,12 +71,12 @@ def cluster(wanted: Wanted, installation: str, applied: Iterable[Object]) -> Obj
     It changes with their versions: the operator does not watch Secrets, and reads them again then.
     """
     versions = ".".join(str(each["metadata"].get("resourceVersion", "")) for each in applied)
-    made = _made(wanted, installation, CLUSTER_KIND, CLUSTER, spec=cluster_spec(wanted))
-    made["metadata"]["annotations"] = {
+    resource = _made(wanted, installation, CLUSTER_KIND, CLUSTER, spec=cluster_spec(wanted))
+    resource["metadata"]["annotations"] = {
         DEPLOYMENT_ANNOTATION: str(wanted.deployment_id),
         naming.REFERENCES: versions,
     }
-    return made
+    return resource
 
 
 def _made(

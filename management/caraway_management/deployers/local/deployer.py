@@ -195,15 +195,15 @@ class LocalDeployer:
 
     def _find(self, id_: int) -> LocalRuntime | None:
         """Return the runtime of a project, also one that an earlier service has left."""
-        found = self._runtimes.get(id_)
-        if found is None and (plan := self._folder_of(id_).read_plan()) is not None:
-            found = self._add(plan)
-        return found
+        runtime = self._runtimes.get(id_)
+        if runtime is None and (plan := self._folder_of(id_).read_plan()) is not None:
+            runtime = self._add(plan)
+        return runtime
 
     def _find_of(self, id_: int, created: int | None) -> LocalRuntime | None:
         """Return the runtime of the project with the mark."""
-        found = self._find(id_)
-        return found if found is not None and _is_of(found, created) else None
+        runtime = self._find(id_)
+        return runtime if runtime is not None and _is_of(runtime, created) else None
 
     def _add(self, plan: Plan) -> LocalRuntime:
         runtime = LocalRuntime(

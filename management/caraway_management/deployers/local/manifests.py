@@ -75,9 +75,9 @@ def _foreign_files(content: Any) -> Iterator[tuple[str, str]]:
 
 def _path(place: tuple[str, ...], text: str) -> str | None:
     """Return the path outside of the folder that a text of the manifest names, if it does."""
-    found = _FILE.fullmatch(text)
-    if found is None and not (place and _PATH_PARAM.search(place[-1])):
+    match = _FILE.fullmatch(text)
+    if match is None and not (place and _PATH_PARAM.search(place[-1])):
         return None
-    path = found["path"] if found else text
+    path = match["path"] if match else text
     leaves = path.startswith(("/", "~")) or ".." in Path(path).parts or "${" in path
-    return path if leaves and (found or "://" not in path) else None
+    return path if leaves and (match or "://" not in path) else None

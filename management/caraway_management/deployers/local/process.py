@@ -73,14 +73,14 @@ def send(folder: ProjectFolder, number: signal.Signals) -> bool:
 
     Returns False if the runtime has ended, or has not said who it is yet.
     """
-    found = folder.read_process()
-    if found is None:
+    process = folder.read_process()
+    if process is None:
         return False
     try:
         if number is signal.SIGKILL:
-            os.killpg(found.id, number)
+            os.killpg(process.id, number)
         else:
-            os.kill(found.id, number)
+            os.kill(process.id, number)
     except ProcessLookupError:
         return False
     return True

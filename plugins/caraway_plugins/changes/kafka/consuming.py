@@ -93,33 +93,33 @@ class Topic:
         with self._lock:
             if self._is_closed:
                 return ()
-            found = self._taken(self._consumer.consume(1, _POLL_S))
+            events = self._taken(self._consumer.consume(1, _POLL_S))
             deadline = time.monotonic() + 10 * _LINGER_S
             size = 0
-            while found and len(found) < most and size < most_bytes:
+            while events and len(events) < most and size < most_bytes:
                 more = self._taken(
-                    self._consumer.consume(min(_AT_ONCE, most - len(found)), _LINGER_S)
+                    self._consumer.consume(min(_AT_ONCE, most - len(events)), _LINGER_S)
                 )
                 size += sum(len(event.value or b"") for event in more)
-                found += more
+                events += more
                 if not more or time.monotonic() > deadline:
                     break
-        if not found and self._failure is not None:
+        if not events and self._failure is not None:
             failure, self._failure = self._failure, None
             raise self._error(failure)
-        if found:
+        if events:
             self._failure = None
-        return found
+        return events
 
     def tell_group(self, offsets: Mapping[int, int]) -> None:
         """Commit offsets to the consumer group, for monitoring only."""
         topic = self._settings.topic
-        told = [TopicPartition(topic, number, at) for number, at in offsets.items()]
+        partitions = [TopicPartition(topic, number, at) for number, at in offsets.items()]
         with self._lock:
-            if self._is_closed or not told:
+            if self._is_closed or not partitions:
                 return
             try:
-                self._consumer.commit(offsets=told, asynchronous=True)
+                self._consumer.commit(offsets=partitions, asynchronous=True)
             except KafkaException as exc:
                 logger.warning(
                     "offsets were not committed to the consumer group", extra={"cause": str(exc)}

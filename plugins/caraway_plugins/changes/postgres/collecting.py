@@ -49,8 +49,11 @@ class Collector:
             index = at.get(column.name)
             if index is None:
                 raise self._changed(f"has no column '{column.name}' ")
-            found = relation.columns[index]
-            if (found.type_oid, found.modifier) != (column.type_oid, column.modifier):
+            relation_column = relation.columns[index]
+            if (relation_column.type_oid, relation_column.modifier) != (
+                column.type_oid,
+                column.modifier,
+            ):
                 raise self._changed(f"has a different type for column '{column.name}'")
         if self._table.takes_all and len(at) > len(self._table.columns):
             new = next(name for name in at if name not in self._table.schema.names)

@@ -125,10 +125,10 @@ def check(connection: Any, table: Table, at: PostgresPosition) -> None:
         )
     if not is_published(connection, place):
         raise _lost(place, f"the publication '{place.publication}' no longer exists")
-    found = _free(connection, place)
-    if found is None:
+    free = _free(connection, place)
+    if free is None:
         raise _lost(place, f"the replication slot '{place.slot}' no longer exists")
-    wal_status, confirmed = found
+    wal_status, confirmed = free
     if wal_status == "lost" or confirmed is None:
         raise _lost(
             place,

@@ -46,10 +46,10 @@ def most_pages(known: Params) -> int:
     return min(known.count("pagination_max_pages") or table.USUAL_PAGES, table.MOST_PAGES)
 
 
-def _interval_s(known: Params) -> float:
+def _interval_s(params: Params) -> float:
     """Return the least time between two requests."""
-    by_second = known.count("requests_per_second_limit")
-    by_minute = known.count("requests_per_minute_limit")
+    by_second = params.count("requests_per_second_limit")
+    by_minute = params.count("requests_per_minute_limit")
     return max(1 / by_second if by_second else 0.0, 60 / by_minute if by_minute else 0.0)
 
 

@@ -55,8 +55,8 @@ class RestPages:
     def rows(self, _call: ApiCall, page: ApiPage) -> Sequence[Mapping[str, Any]]:
         if page.value is None:
             return []
-        found = pointers.rows(page.value, self.pointer, self.title)
-        return [pointers.unnested(each, self.unnest_depth, self.title) for each in found]
+        rows = pointers.rows(page.value, self.pointer, self.title)
+        return [pointers.unnested(each, self.unnest_depth, self.title) for each in rows]
 
     def next(self, call: ApiCall, page: ApiPage, rows: int) -> ApiCall | None:
         if self.next_pointer is not None:

@@ -109,10 +109,10 @@ def _double(value: Any) -> float:
 
 
 def _decimal(value: Any) -> Decimal:
-    found = Decimal(_of(value, int, str, Decimal))
-    if not found.is_finite():
+    decimal = Decimal(_of(value, int, str, Decimal))
+    if not decimal.is_finite():
         raise ValueError("it is not a number")
-    return found
+    return decimal
 
 
 def _boolean(value: Any) -> bool:

@@ -30,9 +30,9 @@ def backoff_s(attempt: int) -> float:
 
 def _asked_s(headers: Mapping[str, str], now: datetime) -> float | None:
     if (text := headers.get("retry-after", "").strip()) and (
-        found := _after_s(text, now)
+        after_s := _after_s(text, now)
     ) is not None:
-        return found
+        return after_s
     if headers.get("x-ratelimit-remaining") == "0":
         reset = headers.get("x-ratelimit-reset", "")
         if reset.isascii() and reset.isdigit() and len(reset) < 12:

@@ -10,8 +10,8 @@ def find(storage: Storage, listed: FoundFile) -> FoundFile:
     Raises:
         DatasetError: it was removed.
     """
-    found = storage.find(listed.path)
-    if found is None:
+    file = storage.find(listed.path)
+    if file is None:
         title = storage.title(listed.path)
         raise DatasetError("not_found", f"'{title}' was removed while it was to be read; try again")
-    return found
+    return file

@@ -54,15 +54,15 @@ class DocumentDecoder:
         yield pa.RecordBatch.from_pylist([row], schema)
 
     def _text(self, storage: Storage, listed: FoundFile) -> str:
-        found = current_files.find(storage, listed)
-        title = storage.title(found.path)
-        if found.size_bytes > MOST_BYTES:
+        file = current_files.find(storage, listed)
+        title = storage.title(file.path)
+        if file.size_bytes > MOST_BYTES:
             raise DatasetError(
                 "unsupported",
-                f"'{title}' has {found.size_bytes >> 20} MiB; documents may have "
+                f"'{title}' has {file.size_bytes >> 20} MiB; documents may have "
                 f"{MOST_BYTES >> 20} MiB: divide it, or leave it out with a pattern in `from`",
             )
-        content = storage.read(found.path, 0, found.size_bytes) if found.size_bytes else b""
+        content = storage.read(file.path, 0, file.size_bytes) if file.size_bytes else b""
         try:
             return texts.read(self.format, content)
         except texts.NoTextError as exc:

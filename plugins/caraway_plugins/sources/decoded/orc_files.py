@@ -52,14 +52,14 @@ class OrcDecoder:
 
 
 @contextmanager
-def _opened(storage: Storage, found: FoundFile) -> Iterator[Any]:
+def _opened(storage: Storage, file: FoundFile) -> Iterator[Any]:
     from pyarrow import orc  # Here: a library of its own, which few datasets need.
 
     try:
-        with storages.opened(storage, found) as stream:
+        with storages.opened(storage, file) as stream:
             yield orc.ORCFile(pa.PythonFile(stream, mode="r"))
     except (pa.ArrowException, OSError, ValueError) as exc:
-        title = storage.title(found.path)
+        title = storage.title(file.path)
         raise DatasetError(
             "invalid", f"'{title}' is damaged or is not an ORC file; replace it"
         ) from exc

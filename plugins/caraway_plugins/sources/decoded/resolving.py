@@ -60,15 +60,15 @@ def resolve(
             "unsupported", f"{format_} files are not compressed as a whole; decompress them"
         )
     is_normalized = params.flag("normalize_names", False)
-    found = _select(storage, listing, format_, params)
-    files = tuple(_placed(each, listing, params, is_normalized) for each in found)
+    found_files = _select(storage, listing, format_, params)
+    files = tuple(_placed(each, listing, params, is_normalized) for each in found_files)
     if file_columns.are_wanted(params):
         files = tuple(
             PlacedFile(each.found, (*each.partition, *file_columns.values(storage, each.found)))
             for each in files
         )
     decoder = decoders.of(format_, is_normalized=is_normalized)
-    own = _columns(storage, decoder, format_, found)
+    own = _columns(storage, decoder, format_, found_files)
     keys = partitions.columns((each.partition for each in files), columns)
     names = frozenset(field.name for field in keys)
     if twice := names.intersection(own.names):
@@ -85,34 +85,34 @@ def resolve(
 
 
 def _placed(
-    found: FoundFile, listing: FileListing, params: Params, is_normalized: bool
+    file: FoundFile, listing: FileListing, params: Params, is_normalized: bool
 ) -> PlacedFile:
     if not params.flag("hive_partitioning_enabled", True):
-        return PlacedFile(found)
-    values = partitions.values_of(found.path[len(listing.root) :])
+        return PlacedFile(file)
+    values = partitions.values_of(file.path[len(listing.root) :])
     if is_normalized:
         names = identifiers.normalized([key for key, _ in values])
         values = tuple((name, text) for name, (_, text) in zip(names, values, strict=True))
-    return PlacedFile(found, values)
+    return PlacedFile(file, values)
 
 
 def _select(
     storage: Storage, listing: FileListing, format_: str, params: Params
 ) -> Sequence[FoundFile]:
     ending = "." + (params.text("file_extension") or "").lstrip(".")
-    found: Sequence[FoundFile] = listing.files
+    files: Sequence[FoundFile] = listing.files
     if ending != ".":
-        found = [each for each in found if each.path.endswith(ending)]
+        files = [each for each in files if each.path.endswith(ending)]
     elif listing.is_folder or params.text("file_format") is None:
-        found = [each for each in found if declared.format_of(each.path) == format_]
-    if not found:
+        files = [each for each in files if declared.format_of(each.path) == format_]
+    if not files:
         ends = ending if ending != "." else " or ".join(sorted(declared.SUFFIXES[format_]))
         raise DatasetError(
             "not_found",
             f"no file in '{storage.title(listing.root)}' ends in {ends}; set file_extension if "
             "they end in another one",
         )
-    return found
+    return files
 
 
 def _columns(

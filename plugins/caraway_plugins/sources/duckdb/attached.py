@@ -126,13 +126,13 @@ def taken(path: str) -> AttachedFile:
         duckdb.Error: it cannot be started.
     """
     with _kept_lock:
-        found = _kept.pop(path, None) or AttachedFile(path)
-        _kept[path] = found
-        found.users += 1
+        file = _kept.pop(path, None) or AttachedFile(path)
+        _kept[path] = file
+        file.users += 1
         for other, each in list(_kept.items())[: max(0, len(_kept) - _MOST_KEPT)]:
             if each.users == 0:
                 _kept.pop(other).close()
-        return found
+        return file
 
 
 def is_busy(exc: duckdb.Error) -> bool:

@@ -84,7 +84,7 @@ class FilePages:
         return f"{self.call.url}/repos/{self.owner}/{self.repository}"
 
     def _files(self, page: ApiPage) -> list[Mapping[str, Any]]:
-        found = pointers.rows(page.value, "/tree", self.title)
+        rows = pointers.rows(page.value, "/tree", self.title)
         if page.value.get("truncated"):
             raise DatasetError(
                 "unsupported",
@@ -98,7 +98,7 @@ class FilePages:
                 "download_url": f"{_RAW}/{self.owner}/{self.repository}/{self.ref}/"
                 + quote(each["path"]),
             }
-            for each in found
+            for each in rows
             if each.get("type") == "blob" and (not self.include or included.fullmatch(each["path"]))
         ]
 

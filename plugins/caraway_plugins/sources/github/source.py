@@ -49,14 +49,14 @@ class GithubSource:
 
 
 def _pages(request: SourceRequest, known: Params) -> tuple[ApiPages, pa.Schema]:
-    found = _PATH.fullmatch(request.path)
-    if found is None or found["kind"] not in (*LISTS, "files"):
+    match = _PATH.fullmatch(request.path)
+    if match is None or match["kind"] not in (*LISTS, "files"):
         raise _invalid(
             request,
             f"'github:{request.path}' names no table; write 'github:github.com/owner/repository/' "
             f"and one of {', '.join(LISTS)} or files/branch",
         )
-    owner, repository, kind, ref = found.group("owner", "repository", "kind", "ref")
+    owner, repository, kind, ref = match.group("owner", "repository", "kind", "ref")
     if {".", ".."} & {owner, repository, *(ref or "").split("/")}:
         raise _invalid(request, f"'github:{request.path}' has a part of dots")
     if (kind == "files") != bool(ref):

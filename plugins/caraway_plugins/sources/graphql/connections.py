@@ -73,15 +73,15 @@ def find(query: str, pointer: str | None) -> PagedList | None:
     Raises:
         DatasetError: it is not a query, or none of its connections has the rows.
     """
-    found = list(_Reader(query).connections())
+    paged_lists = list(_Reader(query).connections())
     if pointer is not None:
-        of_rows = [each for each in found if f"{pointer}/".startswith(f"{each.pointer()}/")]
-        if found and not of_rows:
+        of_rows = [each for each in paged_lists if f"{pointer}/".startswith(f"{each.pointer()}/")]
+        if paged_lists and not of_rows:
             raise _invalid("has `pageInfo` in another list than that of json_pointer")
         return max(of_rows, key=lambda each: len(each.path), default=None)
-    if len(found) > 1:
+    if len(paged_lists) > 1:
         raise _invalid("has `pageInfo` in several lists; set json_pointer to the rows of one")
-    return found[0] if found else None
+    return paged_lists[0] if paged_lists else None
 
 
 def _invalid(fault: str) -> DatasetError:

@@ -43,8 +43,8 @@ class GraphqlPages:
         refuse_errors(page, self.title)
         if is_null(page, self.pointer):
             return []
-        found = pointers.rows(page.value, self.pointer, self.title)
-        return [pointers.unnested(each, self.unnest_depth, self.title) for each in found]
+        rows = pointers.rows(page.value, self.pointer, self.title)
+        return [pointers.unnested(each, self.unnest_depth, self.title) for each in rows]
 
     def next(self, call: ApiCall, page: ApiPage, rows: int) -> ApiCall | None:
         if self.connection is None:

@@ -43,9 +43,9 @@ def read(columns: pa.Schema, names: NameMapping | None) -> tuple[OwnField, ...]:
     Raises:
         NoIdsError: there is neither.
     """
-    found = tuple(_own(each, None) for each in columns)
-    if any(map(_has_id, found)):
-        return found
+    fields = tuple(_own(each, None) for each in columns)
+    if any(map(_has_id, fields)):
+        return fields
     if names is None:
         raise NoIdsError("has columns without field ids, and the table does not map their names")
     return tuple(_own(each, names) for each in columns)
@@ -126,10 +126,10 @@ def _is_same(own: OwnField, field: IcebergField) -> bool:
 
 def _holds(type_: IcebergType, own: pa.DataType) -> bool:
     assert isinstance(type_, str)
-    wanted = read_schemas.arrow_type(type_)
-    if types.is_fixed_size_binary(wanted):
-        return bool(own == wanted)
-    return column_types.holds(column_types.kind(wanted) or "", column_types.kind(own))
+    arrow_type = read_schemas.arrow_type(type_)
+    if types.is_fixed_size_binary(arrow_type):
+        return bool(own == arrow_type)
+    return column_types.holds(column_types.kind(arrow_type) or "", column_types.kind(own))
 
 
 def _struct(values: pa.Array, own: OwnField, fields: Sequence[IcebergField]) -> pa.Array:

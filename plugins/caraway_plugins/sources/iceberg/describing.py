@@ -170,18 +170,18 @@ def _scanned(
     given: pa.Schema,
     matched: Sequence[_Matched],
 ) -> IcebergTable:
-    known = metadata.known_fields()
+    known_fields = metadata.known_fields()
     current = {each.id for each in schema.fields}
     compared = {id_ for each in matched for file in each.file.deletes for id_ in file.equality_ids}
-    if not compared <= known.keys():
+    if not compared <= known_fields.keys():
         raise DatasetError(
             "unsupported",
             "the table deletes rows by values of fields inside of others, or of unknown columns; "
             "rewrite its data files without the deleted rows",
         )
-    dropped = tuple(known[id_] for id_ in sorted(compared - current))
-    made = tuple(_data_file(files, each, schema) for each in matched)
-    return IcebergTable(given, schema.fields, made, dropped)
+    dropped = tuple(known_fields[id_] for id_ in sorted(compared - current))
+    iceberg_files = tuple(_data_file(files, each, schema) for each in matched)
+    return IcebergTable(given, schema.fields, iceberg_files, dropped)
 
 
 def _data_file(files: TableFiles, matched: _Matched, schema: IcebergSchema) -> IcebergFile:

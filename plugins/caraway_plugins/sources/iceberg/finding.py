@@ -59,8 +59,8 @@ def _hinted(storage: Storage, folder: str) -> str | None:
 
 def _versioned(storage: Storage, inside: str, version: int) -> str | None:
     for ending in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"):
-        if found := storage.find(f"{inside}v{version}{ending}"):
-            return found.path
+        if file := storage.find(f"{inside}v{version}{ending}"):
+            return file.path
     return None
 
 
@@ -96,8 +96,8 @@ def _files(storage: Storage, folder: str, title: str) -> list[FoundFile]:
 
 def _numbers(files: Iterable[FoundFile]) -> Iterable[tuple[int, str]]:
     for each in files:
-        if found := _NAME.fullmatch(each.path.rpartition("/")[2]):
-            yield int(found[1] or found[2]), each.path
+        if match := _NAME.fullmatch(each.path.rpartition("/")[2]):
+            yield int(match[1] or match[2]), each.path
 
 
 def _inside(folder: str) -> str:

@@ -38,12 +38,12 @@ class FilePlace:
         Raises:
             DatasetError: it is gone, too large, or cannot be read.
         """
-        found = self.find()
-        if found is None:
+        file = self.find()
+        if file is None:
             raise DatasetError("not_found", f"{what} is gone")
-        if found.size_bytes > _MOST_METADATA_BYTES:
+        if file.size_bytes > _MOST_METADATA_BYTES:
             raise DatasetError("unsupported", f"{what} is larger than 512 MiB")
-        return self.storage.read(self.path, 0, found.size_bytes)
+        return self.storage.read(self.path, 0, file.size_bytes)
 
 
 class TableFiles:

@@ -42,10 +42,10 @@ def plan(files: TableFiles, metadata: ReadMetadata, snapshot: ReadSnapshot) -> l
     for each in (*data, *applying.used(data)):
         _check_format(each)
     places = [files.place(each.location) for each in data]
-    found = _columns(places, data, metadata.name_mapping)
+    fields = _columns(places, data, metadata.name_mapping)
     return [
         PlannedFile(each, place, own, applying.to(each))
-        for each, place, own in zip(data, places, found, strict=True)
+        for each, place, own in zip(data, places, fields, strict=True)
     ]
 
 
@@ -61,7 +61,7 @@ def _listed(files: TableFiles, snapshot: ReadSnapshot) -> list[ListedFile]:
         return _decoded("manifest", place, lambda content: read_manifests.manifest(content, each))
 
     with ThreadPoolExecutor(_READERS, "manifests") as pool:
-        return [each for found in pool.map(read, manifests) for each in found]
+        return [each for listed_files in pool.map(read, manifests) for each in listed_files]
 
 
 def _decoded(kind: str, place: FilePlace, decode: Callable[[bytes], T]) -> T:
@@ -123,12 +123,12 @@ class _Applying:
 
     def to(self, file: ListedFile) -> tuple[ListedFile, ...]:
         """Return the deletes of a data file."""
-        found = (
+        files = (
             *self._everywhere,
             *self._of_partition.get((file.spec_id, file.partition), ()),
             *self._of_file.get(file.location, ()),
         )
-        return tuple(each for each in found if _is_later(each, file))
+        return tuple(each for each in files if _is_later(each, file))
 
     def used(self, data: Sequence[ListedFile]) -> Iterable[ListedFile]:
         """Return the deletes that apply to any of the files."""

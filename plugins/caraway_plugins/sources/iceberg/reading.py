@@ -69,17 +69,17 @@ class FileReader:
     def values(self, files: Sequence[DeleteFile]) -> DeletedValues:
         """Return the values of deleted rows, from files that compare the same columns."""
         key = tuple(each.path for each in files)
-        if (found := self._values.get(key)) is None:
-            found = _keep(self._values, key, self._read_values(files))
-        return found
+        if (deleted_values := self._values.get(key)) is None:
+            deleted_values = _keep(self._values, key, self._read_values(files))
+        return deleted_values
 
     def _read_values(self, files: Sequence[DeleteFile]) -> DeletedValues:
         ids = files[0].ids
         parts: list[Columns] = []
         for each in files:
-            with opened(each.path, each.size_bytes, each.store) as found:
-                own = columns.read(found.schema_arrow, None)
-                parts += [part for _, part in self.batches(found, own, (), ids)]
+            with opened(each.path, each.size_bytes, each.store) as file:
+                own = columns.read(file.schema_arrow, None)
+                parts += [part for _, part in self.batches(file, own, (), ids)]
         types = {id_: read_schemas.arrow_type(self._fields[id_].type) for id_ in ids}
         return DeletedValues(
             {id_: pa.chunked_array([each[id_] for each in parts], types[id_]) for id_ in ids}
@@ -110,8 +110,8 @@ def opened(path: str, size_bytes: int, store: StoreSpec | None) -> Iterator[pq.P
 
 
 def _read_positions(file: DeleteFile) -> pa.Table:
-    with opened(file.path, file.size_bytes, file.store) as found:
-        return found.read(columns=list(deletes.COLUMNS))
+    with opened(file.path, file.size_bytes, file.store) as parquet_file:
+        return parquet_file.read(columns=list(deletes.COLUMNS))
 
 
 def _keep(kept: OrderedDict[K, V], key: K, value: V) -> V:

@@ -102,11 +102,11 @@ class _Rows:
         ids = self._ids(frozenset(id_ for each in values for id_ in each.ids))
         start = 0
         with reading.opened(file.path, file.size_bytes, file.store) as opened:
-            for count, found in self._reader.batches(opened, file.columns, file.constants, ids):
+            for count, columns in self._reader.batches(opened, file.columns, file.constants, ids):
                 masks = [deletes.kept_by_position(start, count, positions)]
-                masks += [each.kept(found) for each in values]
+                masks += [each.kept(columns) for each in values]
                 start += count
-                yield self._as_requested(found, count, deletes.both(masks))
+                yield self._as_requested(columns, count, deletes.both(masks))
 
     def _ids(self, compared: frozenset[int]) -> list[int]:
         """Return the columns to read of a file: those of the request, and those of its deletes."""

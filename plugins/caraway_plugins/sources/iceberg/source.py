@@ -56,9 +56,9 @@ class IcebergSource:
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         if not _is_in_catalog(request):
-            found = _found(request, _files(request, {}))
-            status = found.place.find()
-            return f"{found.place.path} {status and (status.size_bytes, status.stamp)}"
+            found_metadata = _found(request, _files(request, {}))
+            status = found_metadata.place.find()
+            return f"{found_metadata.place.path} {status and (status.size_bytes, status.stamp)}"
         opened = _of_catalog(request)
         metadata = opened.metadata
         turn = int(self._clock() // _RENEWED_S) if opened.is_temporary else 0
@@ -74,13 +74,13 @@ def _is_in_catalog(request: SourceRequest) -> bool:
 
 def _of_folder(request: SourceRequest) -> _OpenedTable:
     files = _files(request, {})
-    found = _found(request, files)
-    name = found.place.path.rpartition("/")[2]
-    content = found.place.read(f"the metadata file '{name}' of the table")
+    found_metadata = _found(request, files)
+    name = found_metadata.place.path.rpartition("/")[2]
+    content = found_metadata.place.read(f"the metadata file '{name}' of the table")
     with _worded(request, f"the metadata file '{name}'"):
         metadata = read_metadata.read(content)
-    if found.folder is not None:
-        files.moved(metadata.location, _written(request, found))
+    if found_metadata.folder is not None:
+        files.moved(metadata.location, _written(request, found_metadata))
     return _OpenedTable(metadata, files)
 
 
@@ -117,13 +117,13 @@ def _root(request: SourceRequest) -> str:
     return local_files.local_path(request) if is_local else request.path
 
 
-def _written(request: SourceRequest, found: FoundMetadata) -> str:
+def _written(request: SourceRequest, metadata: FoundMetadata) -> str:
     """Return the folder of a table as a location."""
-    assert found.folder is not None
+    assert metadata.folder is not None
     scheme, _, rest_ = _root(request).partition("://")
     if not rest_:
-        return found.folder
-    return f"{scheme}://{rest_.partition('/')[0]}/{found.folder}".rstrip("/")
+        return metadata.folder
+    return f"{scheme}://{rest_.partition('/')[0]}/{metadata.folder}".rstrip("/")
 
 
 @contextmanager

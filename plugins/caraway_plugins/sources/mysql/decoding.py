@@ -37,11 +37,11 @@ def _column(joined: np.ndarray, places: np.ndarray) -> tuple[pa.Array, np.ndarra
     first = joined[places]
     sizes, heads = first.astype(np.int64), np.ones(len(places), np.int64)
     for mark, width in _LONG.items():
-        found = np.flatnonzero(first == mark)
-        if len(found):
-            parts = joined[places[found, None] + 1 + np.arange(width)].astype(np.int64)
-            sizes[found] = parts @ (1 << 8 * np.arange(width, dtype=np.int64))
-            heads[found] += width
+        array1_d = np.flatnonzero(first == mark)
+        if len(array1_d):
+            parts = joined[places[array1_d, None] + 1 + np.arange(width)].astype(np.int64)
+            sizes[array1_d] = parts @ (1 << 8 * np.arange(width, dtype=np.int64))
+            heads[array1_d] += width
     is_null = first == _NULL
     sizes[is_null] = 0
     starts = places + heads

@@ -40,17 +40,17 @@ class PostgresSource:
                 f"reading PostgreSQL tables needs the package '{_DRIVER}', which is not "
                 "installed; install it with: pip install 'caraway[postgres]'",
             )
-        place, found = _look(request)
-        schema = pa.schema([pa.field(each.name, each.type) for each in found.columns])
+        place, table = _look(request)
+        schema = pa.schema([pa.field(each.name, each.type) for each in table.columns])
         return RemoteTable(
             schema,
             "postgres",
             (place.schema, place.table),
-            found.columns,
+            table.columns,
             login_of(place.login),
-            found.size_bytes,
-            found.splits,
-            found.row_count,
+            table.size_bytes,
+            table.splits,
+            table.row_count,
         )
 
     def fingerprint(self, request: SourceRequest) -> str | None:

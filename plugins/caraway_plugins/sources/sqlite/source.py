@@ -125,9 +125,9 @@ def _found(cursor: Any, name: str) -> _Found | None:
     if not kinds:
         return None
     kind, has_no_rowid, is_strict = kinds[0]
-    found = _rows(cursor, _COLUMNS, name)
-    keys = [each for each, type_, place in found if place and type_.upper() == "INTEGER"]
-    is_rowid = kind == "table" and not has_no_rowid and sum(bool(row[2]) for row in found) == 1
+    rows = _rows(cursor, _COLUMNS, name)
+    keys = [each for each, type_, place in rows if place and type_.upper() == "INTEGER"]
+    is_rowid = kind == "table" and not has_no_rowid and sum(bool(row[2]) for row in rows) == 1
     rowid = keys[0] if is_rowid and keys else None
     columns = tuple(
         _Column(
@@ -135,7 +135,7 @@ def _found(cursor: Any, name: str) -> _Found | None:
             forms.arrow_type(type_),
             each == rowid or (bool(is_strict) and type_.upper() in _STRICT),
         )
-        for each, type_, _place in found
+        for each, type_, _place in rows
     )
     encoding = _rows(cursor, "PRAGMA encoding")[0][0]
     return _Found(columns, encoding == "UTF-8", _row_count(cursor, name))
@@ -151,8 +151,8 @@ def _row_count(cursor: Any, name: str) -> int | None:
     """Return the count of the statistics that ANALYZE makes, if they are there."""
     if not _rows(cursor, _HAS_STATISTICS)[0][0]:
         return None
-    found = _rows(cursor, _ROWS, name)
-    return int(found[0][0].split()[0]) if found and found[0][0] else None
+    rows = _rows(cursor, _ROWS, name)
+    return int(rows[0][0].split()[0]) if rows and rows[0][0] else None
 
 
 def _read(column: _Column, type_: pa.DataType | None) -> _ReadColumn:

@@ -42,8 +42,8 @@ class SqliteCatalog:
     def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
         if table.schema != "main":
             raise DatasetError("invalid", "a SQLite file has the schema 'main' alone")
-        found = database_files.place(_asked(request, table), "sqlite_file", table)
-        return replace(found, relation=(table.name,))
+        remote_table = database_files.place(_asked(request, table), "sqlite_file", table)
+        return replace(remote_table, relation=(table.name,))
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:

@@ -96,10 +96,10 @@ def changes(connection: sqlite3.Connection, prefix: str, after: int, now: float)
             "ORDER BY revision LIMIT :limit",
             {**_bounds(prefix), "after": after, "now": now, "limit": PAGE_ENTRIES},
         ).fetchall()
-        found = [_entry(row) for row in rows]
-        if len(found) == PAGE_ENTRIES:
-            upto = found[-1].revision
-        return ChangePage(found, upto, forgotten)
+        entries = [_entry(row) for row in rows]
+        if len(entries) == PAGE_ENTRIES:
+            upto = entries[-1].revision
+        return ChangePage(entries, upto, forgotten)
 
 
 def _sweep(connection: sqlite3.Connection, now: float) -> None:
@@ -139,10 +139,10 @@ def _counters(connection: sqlite3.Connection) -> tuple[int, int]:
 
 def is_sweep_due(connection: sqlite3.Connection, now: float) -> bool:
     """Return whether an expired entry has not been deleted yet."""
-    found = connection.execute(
+    cursor = connection.execute(
         "SELECT 1 FROM entries WHERE expires_at <= ? AND value IS NOT NULL LIMIT 1", (now,)
     )
-    return found.fetchone() is not None
+    return cursor.fetchone() is not None
 
 
 def _bounds(prefix: str) -> dict[str, bytes | None]:

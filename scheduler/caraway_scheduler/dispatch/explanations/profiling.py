@@ -34,11 +34,11 @@ _INSTEAD = frozenset({"build_time", "join_time", "time_elapsed_processing", "rep
 
 def busy_ms(profile: TaskProfile) -> Mapping[str, float]:
     """Return what the engine's threads did, in milliseconds of all threads together."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for each in profile.operators:
         for work, ns in _works(each):
-            found[work] += ns
-    return {work: ns / _NS_PER_MS for work, ns in sorted(found.items()) if ns}
+            counter[work] += ns
+    return {work: ns / _NS_PER_MS for work, ns in sorted(counter.items()) if ns}
 
 
 def _works(operator: OperatorProfile) -> Iterator[tuple[str, int]]:

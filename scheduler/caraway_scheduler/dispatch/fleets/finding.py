@@ -55,5 +55,5 @@ class Finding(Generic[Found]):
             return {}
         return looking.result()
 
-    async def _begun(self, known: set[ExecutorId]) -> Mapping[ExecutorId, Found]:
-        return await self._look(known)
+    async def _begun(self, executor_ids: set[ExecutorId]) -> Mapping[ExecutorId, Found]:
+        return await self._look(executor_ids)

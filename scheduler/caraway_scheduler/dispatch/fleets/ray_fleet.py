@@ -305,8 +305,8 @@ class RayFleet:
 
     async def _find(self) -> None:
         """Look for new executors; while the head is away, the known ones stay."""
-        known = {executor_id for executor_id, peer in self._peers.items() if peer.is_on_ray}
-        for executor_id, actor in (await self._finding.found(known)).items():
+        executor_ids = {executor_id for executor_id, peer in self._peers.items() if peer.is_on_ray}
+        for executor_id, actor in (await self._finding.found(executor_ids)).items():
             peer = self._peers.get(executor_id)
             if peer is None:
                 self._meet(executor_id, actor)
@@ -393,6 +393,6 @@ class RayFleet:
             peer.let_go()
 
 
-async def _find_on_ray(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
-    found: Mapping[ExecutorId, Any] = await in_thread(partial(find, known), "ray")
+async def _find_on_ray(executor_ids: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
+    found: Mapping[ExecutorId, Any] = await in_thread(partial(find, executor_ids), "ray")
     return found

@@ -45,12 +45,12 @@ class Reaching:
         places = await self._places()
         for gone in self._failed.keys() - set(places.values()):
             del self._failed[gone]
-        wanted = [
+        calls = [
             ChannelCalls(executor_id, place)
             for executor_id, place in places.items()
             if executor_id not in known and self._is_due(place)
         ]
-        connected = await asyncio.gather(*map(self._connect, wanted))
+        connected = await asyncio.gather(*map(self._connect, calls))
         return {each.executor_id: each for each in connected if each is not None}
 
     def _is_due(self, place: Address) -> bool:

@@ -68,13 +68,13 @@ def shares_of(spec: StoredTable, log: Log, owners: Sequence[ExecutorId], policy:
     """Return what each of some executors searches."""
     if not owners:
         return {}
-    held = dealing.holders(spec, owners)
+    holders = dealing.holders(spec, owners)
     size_bytes = sum(each.size_bytes for each in dealing.pieces(spec))
-    if policy.is_small_table(size_bytes) or not held or (log and entries.buckets(spec) is None):
+    if policy.is_small_table(size_bytes) or not holders or (log and entries.buckets(spec) is None):
         # Always the same one, which has its index already.
-        first = next((owner for owner, *_ in held.values()), owners[0])
+        first = next((owner for owner, *_ in holders.values()), owners[0])
         return {first: None}
     shares: dict[ExecutorId, list[str]] = {}
-    for name, (owner, *_) in held.items():
+    for name, (owner, *_) in holders.items():
         shares.setdefault(owner, []).append(name)
     return {owner: tuple(names) for owner, names in shares.items()}

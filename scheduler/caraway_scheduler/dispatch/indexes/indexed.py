@@ -160,15 +160,15 @@ class IndexedRunner:
         """Ask each share for the rows that it probably has, and again where it may have more."""
         limit = self._limits.limit_of(version_key, order, shares)
         answers = await self._asked(query_id, statement, replace(order, limit=limit), shares)
-        found = _found_shares(order, answers)
+        found_shares = _found_shares(order, answers)
         if limit < order.limit:
-            cut = zip(answers, found.cut_short(limit), strict=True)
+            cut = zip(answers, found_shares.cut_short(limit), strict=True)
             again = {each: shares[each] for each, is_cut in cut if is_cut}
             self._limits.note(version_key, order, was_missed=bool(again))
             if again:
                 answers |= await self._asked(query_id, statement, order, again)
-                found = _found_shares(order, answers)
-        return found.answer(choosing.take), _are_steady(answers)
+                found_shares = _found_shares(order, answers)
+        return found_shares.answer(choosing.take), _are_steady(answers)
 
     async def _asked(
         self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares

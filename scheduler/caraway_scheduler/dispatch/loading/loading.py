@@ -72,8 +72,8 @@ class Loader:
         size_bytes = sum(each.size_bytes for each in dealing.pieces(spec))
         if self._policy.is_small_table(size_bytes) or (log and entries.buckets(spec) is None):
             return
-        held = dealing.holders(spec, owners, spec.replicas).items()
-        names = [name for name, ids in held if executor_id in ids]
+        holders_of_pieces = dealing.holders(spec, owners, spec.replicas).items()
+        names = [name for name, ids in holders_of_pieces if executor_id in ids]
         if names:
             await self._fleet.load(executor_id, self._origin, table, spec, names, log)
 
@@ -97,9 +97,13 @@ class Loader:
         self, table: TableName, spec: StoredTable, log: Log, executors: Sequence[ExecutorId]
     ) -> int:
         """Load each partition on its owner and on the owners of its further copies."""
-        held = dealing.holders(spec, executors, spec.replicas).items()
+        holders_of_pieces = dealing.holders(spec, executors, spec.replicas).items()
         shares = [
-            (executor_id, rank, [name for name, ids in held if executor_id in ids[rank : rank + 1]])
+            (
+                executor_id,
+                rank,
+                [name for name, ids in holders_of_pieces if executor_id in ids[rank : rank + 1]],
+            )
             for executor_id in executors
             for rank in range(min(spec.replicas, len(executors)))
         ]

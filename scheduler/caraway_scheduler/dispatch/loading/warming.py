@@ -66,13 +66,13 @@ class Warmer:
 
     async def run(self) -> None:
         """Keep as many copies on executors as datasets request, until cancelled."""
-        known = self._ready()
+        executor_ids = self._ready()
         while True:
             await self._membership.wait_changed()
             await asyncio.sleep(_SETTLED_S)
-            if (ready := self._ready()) == known:
+            if (ready := self._ready()) == executor_ids:
                 continue
-            known = ready
+            executor_ids = ready
             for table, spec, log in self._tables():
                 if spec.replicas > 1 and ready:
                     try:

@@ -56,19 +56,19 @@ def _lines(each: StatementSearch, ran: dict[TableSearch, RanSearch]) -> Iterator
 
 
 def _search(search: TableSearch, ran: dict[TableSearch, RanSearch]) -> str:
-    known = ran.get(search)
-    column = known.way.column if known else search.column
+    ran_search = ran.get(search)
+    column = ran_search.way.column if ran_search else search.column
     parts = [
         f"{_METHODS[search.method]} of {search.table}.{column}: query={_text(search.text)}",
         f"columns=[{', '.join(search.columns)}]",
         f"limit={search.limit}",
         f"filter={search.where or 'none'}",
     ]
-    if known is not None:
-        parts.append(f"index={known.way.index}")
-        parts += [f"{name}={value}" for name, value in known.way.details.items()]
-        if known.row_count is not None and known.elapsed_ms is not None:
-            parts.append(f"{known.row_count} rows, {known.elapsed_ms:.1f} ms")
+    if ran_search is not None:
+        parts.append(f"index={ran_search.way.index}")
+        parts += [f"{name}={value}" for name, value in ran_search.way.details.items()]
+        if ran_search.row_count is not None and ran_search.elapsed_ms is not None:
+            parts.append(f"{ran_search.row_count} rows, {ran_search.elapsed_ms:.1f} ms")
     return ", ".join(parts)
 
 

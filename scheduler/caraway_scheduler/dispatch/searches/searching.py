@@ -105,10 +105,10 @@ class SearchDispatch(WrappedDispatch):
             at = replace(at, viewer=statement.viewer)
             run = _Searches(self, statement, at, is_explained=asked is not None)
             if asked is not None and not asked.is_run:
-                found = await run.explain(searches)
+                given_rows = await run.explain(searches)
             else:
-                found = await run.rows(searches)
-            stream = await self._inner.execute(query_id, replace(statement, found=found))
+                given_rows = await run.rows(searches)
+            stream = await self._inner.execute(query_id, replace(statement, found=given_rows))
         if asked is not None and statement.store is None:
             return ExplainedStream(stream, {_SEARCH_PLAN: explaining.described(searches, run.ran)})
         return stream if run.reads_only_catalog else _Changing(stream)
@@ -136,8 +136,8 @@ class _Searches:
 
     async def rows(self, searches: Sequence[StatementSearch]) -> tuple[GivenRows, ...]:
         """Run searches at the same time, and return their rows under their names."""
-        found = await tasks.together([self._given(each) for each in searches])
-        return tuple(found)
+        given_rows = await tasks.together([self._given(each) for each in searches])
+        return tuple(given_rows)
 
     async def explain(self, searches: Sequence[StatementSearch]) -> tuple[GivenRows, ...]:
         """Ask how searches would run, and return no rows for each."""
@@ -162,14 +162,14 @@ class _Searches:
 
     async def _found(self, search: TableSearch) -> pa.Table:
         began_s = time.perf_counter()
-        found = await self._dispatch._tables.search(search, self._at)
+        found_rows = await self._dispatch._tables.search(search, self._at)
         elapsed_ms = (time.perf_counter() - began_s) * 1000
         if self._is_explained:
             # After the search, which may have built the index.
             way = await self._dispatch._tables.explain(search, self._at)
-            self.ran.append(RanSearch(search, way, found.rows.num_rows, elapsed_ms))
-        self.reads_only_catalog &= found.reads_only_catalog
-        return found.rows
+            self.ran.append(RanSearch(search, way, found_rows.rows.num_rows, elapsed_ms))
+        self.reads_only_catalog &= found_rows.reads_only_catalog
+        return found_rows.rows
 
     async def _fused(self, search: StatementSearch, work: FusedSearches) -> pa.Table:
         found = await tasks.together([self._found(each.search) for each in work.searches])
@@ -200,13 +200,13 @@ class _Searches:
 
 
 def _table_searches(searches: Sequence[StatementSearch]) -> list[TableSearch]:
-    found: list[TableSearch] = []
+    table_searches: list[TableSearch] = []
     for each in searches:
         if isinstance(each.work, TableSearch):
-            found.append(each.work)
+            table_searches.append(each.work)
         elif isinstance(each.work, FusedSearches):
-            found += [part.search for part in each.work.searches]
-    return found
+            table_searches += [part.search for part in each.work.searches]
+    return table_searches
 
 
 async def _collected(stream: BatchStream) -> pa.Table:

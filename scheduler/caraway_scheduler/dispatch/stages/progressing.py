@@ -30,30 +30,30 @@ def stages(drive: Drive, runner: Made, answer: Answer | None) -> tuple[StageProg
     by_stage: dict[str, list[FinishedTask]] = {}
     for ran in runner.made():
         by_stage.setdefault(ran.stage, []).append(ran)
-    found = [
+    progress = [
         _stage(stage, by_stage.get(stage.name, ()), is_begun=drive.is_begun(stage))
         for stage in drive.graph.stages.values()
     ]
     root = drive.graph.root
     if root is not None:
-        found.append(_root(root, answer, is_begun=drive.is_begun(root)))
-    return tuple(found)
+        progress.append(_root(root, answer, is_begun=drive.is_begun(root)))
+    return tuple(progress)
 
 
-def _stage(stage: Stage, made: Sequence[FinishedTask], *, is_begun: bool) -> StageProgress:
+def _stage(stage: Stage, tasks: Sequence[FinishedTask], *, is_begun: bool) -> StageProgress:
     return StageProgress(
         stage.name,
         stage.note,
-        _state(len(made), stage.count, is_begun=is_begun),
+        _state(len(tasks), stage.count, is_begun=is_begun),
         _reads(stage),
         tuple(sorted(stage.tables)),
         stage.count,
-        len(made),
-        sum(each.rows for each in made),
-        sum(each.size_bytes for each in made),
-        tuple(_by_executor(made)),
-        min((each.ended_ns / 1e6 - each.elapsed_ms for each in made), default=None),
-        max((each.ended_ns / 1e6 for each in made), default=None),
+        len(tasks),
+        sum(each.rows for each in tasks),
+        sum(each.size_bytes for each in tasks),
+        tuple(_by_executor(tasks)),
+        min((each.ended_ns / 1e6 - each.elapsed_ms for each in tasks), default=None),
+        max((each.ended_ns / 1e6 for each in tasks), default=None),
     )
 
 
@@ -85,9 +85,9 @@ def _reads(stage: Stage) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.stage for each in stage.readings))
 
 
-def _by_executor(made: Sequence[FinishedTask]) -> Iterable[StageWork]:
+def _by_executor(tasks: Sequence[FinishedTask]) -> Iterable[StageWork]:
     found: dict[ExecutorId | None, list[FinishedTask]] = {}
-    for each in made:
+    for each in tasks:
         found.setdefault(each.executor_id, []).append(each)
     for executor_id, own in sorted(found.items(), key=lambda item: item[0] or ""):
         yield StageWork(

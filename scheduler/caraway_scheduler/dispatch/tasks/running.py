@@ -348,17 +348,17 @@ class StageRunner:
         if reading.mode is ReadMode.OWN:
             # Task i of n reads the output of tasks i, i+n, ...: its own if the counts are equal.
             wanted = range(number, source.count, stage.count)
-        made = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
+        outcomes = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
         if reading.top is not None and any(
-            part.rows > reading.top.count for outcome in made for part in outcome.parts
+            part.rows > reading.top.count for outcome in outcomes for part in outcome.parts
         ):
             raise ExecutionError(
                 f"a task of stage {source.name} left more rows than the best "
                 f"{reading.top.count}; this is a fault of the planner: please report it"
             )
         if reading.mode is ReadMode.PARTITION:
-            return [outcome.parts[number] for outcome in made]
-        return [part for outcome in made for part in outcome.parts]
+            return [outcome.parts[number] for outcome in outcomes]
+        return [part for outcome in outcomes for part in outcome.parts]
 
     async def _lose(self, executor_id: ExecutorId, cause: str) -> None:
         self._reports.on_lost(executor_id, cause)

@@ -60,13 +60,13 @@ class FunctionDispatch(WrappedDispatch):
         Raises:
             QueryError: a call is wrong, or it cannot be planned or started.
         """
-        made = await self._expanded(statement.sql)
-        if not made.called:
+        expanded_sql = await self._expanded(statement.sql)
+        if not expanded_sql.called:
             return await self._inner.execute(query_id, statement)
         try:
-            return await self._inner.execute(query_id, replace(statement, sql=made.sql))
+            return await self._inner.execute(query_id, replace(statement, sql=expanded_sql.sql))
         except InvalidQueryError as exc:
-            raise _explained(exc, made) from None
+            raise _explained(exc, expanded_sql) from None
 
     async def ask(self, question: StatementQuestion[Answer]) -> Answer:
         """See `Dispatch.ask`. A plan calls no functions of the manifest."""
@@ -76,8 +76,8 @@ class FunctionDispatch(WrappedDispatch):
         return await self._inner.ask(question)
 
     async def _with_bodies(self, statement: Statement) -> Statement:
-        made = await self._expanded(statement.sql)
-        return replace(statement, sql=made.sql) if made.called else statement
+        expanded_sql = await self._expanded(statement.sql)
+        return replace(statement, sql=expanded_sql.sql) if expanded_sql.called else statement
 
     async def _expanded(self, sql: str) -> ExpandedSql:
         expander = self._functions.expander
@@ -89,9 +89,9 @@ class FunctionDispatch(WrappedDispatch):
         return await asyncio.to_thread(expander.expanded, sql)
 
 
-def _explained(exc: InvalidQueryError, made: ExpandedSql) -> InvalidQueryError:
+def _explained(exc: InvalidQueryError, expanded_sql: ExpandedSql) -> InvalidQueryError:
     """Say in a message which bodies are a part of the statement that it is about."""
-    names = ", ".join(sorted(made.called))
+    names = ", ".join(sorted(expanded_sql.called))
     exc.message += f" (the bodies of {names} are in the place of their calls)"
     exc.args = (exc.message,)
     return exc
