@@ -228,8 +228,8 @@ class KeptChunks:
         return OutOfMemoryQueryError(
             f"dataset '{missing_chunks.table}' does not fit in the memory of its executor: "
             f"{needed:,} bytes of its rows have to be read, {self._room.taken_bytes:,} are taken, "
-            f"and the limit is {limit} MiB. Accelerate fewer columns or rows, add executors, or give "
-            "them more memory."
+            f"and the limit is {limit} MiB. Accelerate fewer columns or rows, add executors, or "
+            "give them more memory."
         )
 
 
