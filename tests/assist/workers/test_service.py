@@ -38,7 +38,7 @@ class Runs:
     error: Exception | None = None
     are_refused: bool = False
 
-    async def run(self, worker: DeclaredWorker, due: datetime) -> None:
+    async def run_worker(self, worker: DeclaredWorker, due: datetime) -> None:
         self.begun.append(due)
         await self.gate.wait()
         if self.error is not None:

@@ -115,15 +115,15 @@ def test_an_error_reaches_whoever_reads_over_arrow() -> None:
     assert source.closed == 1
 
 
-@pytest.mark.parametrize("fails_in", ["begin", "take"])
+@pytest.mark.parametrize("fails_in", ["read_schema", "read_batch"])
 def test_a_source_that_fails_to_open_is_closed(fails_in: str) -> None:
     source = Source(error=BrokenResponseError("no"))
-    if fails_in == "begin":
+    if fails_in == "read_schema":
 
-        def begin() -> pa.Schema:
+        def read_schema() -> pa.Schema:
             raise BrokenResponseError("no")
 
-        source.read_schema = begin  # type: ignore[method-assign]
+        source.read_schema = read_schema  # type: ignore[method-assign]
     with pytest.raises(BrokenResponseError, match="no"):
         reader(source)
     assert source.closed == 1
@@ -134,7 +134,7 @@ def test_a_source_that_is_closed_by_another_thread_is_no_end() -> None:
     holder: list[Callable[[], None]] = []
 
     class Closing(Source):
-        def take(self) -> pa.RecordBatch | None:
+        def read_batch(self) -> pa.RecordBatch | None:
             found = super().read_batch()
             if found is None and holder:
                 holder[0]()

@@ -27,7 +27,7 @@ class Pump(Source):
         self.has_started = has_started
         self._begin_error = error
 
-    def begin(self) -> pa.Schema:
+    def read_schema(self) -> pa.Schema:
         if self._begin_error is not None:
             raise self._begin_error
         return SCHEMA

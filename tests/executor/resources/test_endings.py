@@ -13,7 +13,7 @@ _FAULTS = """
 import ctypes, sys
 from pathlib import Path
 from caraway_executor.resources.endings import Ending
-assert Ending(Path(sys.argv[1])).begin() is None
+assert Ending(Path(sys.argv[1])).begin_process() is None
 {fault}
 """
 
@@ -27,7 +27,7 @@ def begun(path: Path) -> End | None:
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from caraway_executor.resources.endings import Ending\n"
-        "end = Ending(Path(sys.argv[1])).begin()\nprint(end.cause if end else '')"
+        "end = Ending(Path(sys.argv[1])).begin_process()\nprint(end.cause if end else '')"
     )
     told = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True

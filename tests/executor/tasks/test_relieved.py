@@ -64,7 +64,7 @@ class _Elsewhere(Relief):
             raise self.error
         return await self._there.execute(query_id, statement)
 
-    async def run(
+    async def run_task(
         self, catalog: CatalogSnapshot, task: Task, inputs: Any, *, is_suspect: bool
     ) -> BatchStream:
         raise AssertionError("the task was to stay")

@@ -55,7 +55,7 @@ class Fleet:
         self.names_loser = True
         self.bytes = running.HERE_BYTES
 
-    async def run(
+    async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         await self._called(executor_id, task, inputs)
