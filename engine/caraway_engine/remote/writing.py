@@ -27,7 +27,7 @@ def target(table: TableSpec | None) -> RemoteTable | None:
 class Writing(Protocol):
     """A write under way. Its methods block; any thread may call `close`."""
 
-    def run(self) -> int:
+    def write_rows(self) -> int:
         """Write the rows, and return their number."""
         ...
 
@@ -64,7 +64,7 @@ class WriteStream(OwnStream):
             raise StopAsyncIteration
         self._is_begun = True
         loop = asyncio.get_running_loop()
-        count = await loop.run_in_executor(streams.pool, self._writing.run)
+        count = await loop.run_in_executor(streams.pool, self._writing.write_rows)
         column = pa.array([count], self._schema.types[0])
         return OwnBatch(pa.RecordBatch.from_arrays([column], schema=self._schema))
 
@@ -92,11 +92,11 @@ class InsertingRows:
         self._is_closed = False
         self._lock = Lock()
 
-    def run(self) -> int:
+    def write_rows(self) -> int:
         with self._lock:
             if self._is_closed:
                 raise ExecutionError(f"the statement was stopped; {self._nothing}")
-        return self._insert.run(self._rows())
+        return self._insert.insert_rows(self._rows())
 
     def close(self) -> None:
         with self._lock:

@@ -161,8 +161,8 @@ class DatabaseInsert(DatabaseWrite):
         super().__init__(table)
         self._columns = columns
 
-    def run(self, rows: Iterator[pa.RecordBatch]) -> int:
-        """See `RemoteInsert.run`."""
+    def insert_rows(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """See `RemoteInsert.insert_rows`."""
         if not self.takes_lists:
             written_texts.check(self._columns, self._refused)
         return self._committed(lambda: self._written(rows))
