@@ -106,7 +106,7 @@ def _type(part: TokenReader, column: str) -> str:
     words = part.up_to(*_ENDS_TYPE)
     if not words:
         raise InvalidQueryError(f"CREATE TABLE: column '{column}' has no type")
-    if first in _LENGTH_IS_LOST and words.upper() != first:
+    if first in _LENGTH_IS_LOST and "(" in words:
         raise InvalidQueryError(
             f"CREATE TABLE: the length of column '{column}' would be lost; write TEXT or BYTEA"
         )

@@ -77,16 +77,19 @@ class _Reading:
     def cost(self, share: Callable[[Any], float]) -> float:
         """Return the cost of reading with an early filter, by that of reading without.
 
-        `share` returns the share of the rows that pass a condition.
+        `share` returns the share of the rows that pass a condition. A scan without columns or
+        conditions has nothing to gain.
         """
         left = {name: _decoding(field.type) for name, field in self._fields.items()}
         whole, cost, passing, decoded = sum(left.values()), 0.0, 1.0, 1.0
+        if not left or not self._conditions:
+            return 1.0
         for condition in self._conditions:
             names = expressions.columns(condition)
             cost += decoded * sum(left.pop(name, 0.0) + _CONDITION for name in names)
             passing *= share(condition)
             decoded = min(1.0, _PASSED_OVER + _SCATTERED * passing)
-        return (cost + decoded * sum(left.values())) / whole if self._conditions else 1.0
+        return (cost + decoded * sum(left.values())) / whole
 
 
 def _decoding(kind: pa.DataType) -> float:

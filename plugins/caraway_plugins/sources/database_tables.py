@@ -73,7 +73,7 @@ class NewTable:
         return f"CREATE TABLE {relation} ({', '.join(parts)})"
 
 
-class TableWrite(DatabaseWrite):
+class DefinitionWrite(DatabaseWrite):
     """A statement that creates or drops a table, whole or not at all."""
 
     @property
@@ -81,7 +81,7 @@ class TableWrite(DatabaseWrite):
         return f"nothing was {self.done}"
 
 
-class TableCreation(TableWrite):
+class TableCreation(DefinitionWrite):
     """An INSERT whose transaction begins with the table."""
 
     verb = "CREATE TABLE of"
@@ -93,7 +93,7 @@ class TableCreation(TableWrite):
         self._run(self._new.sql(self._relation))
 
 
-class TableDrop(TableWrite):
+class TableDrop(DefinitionWrite):
     """A DROP TABLE, which is refused where others depend on the table."""
 
     verb = "DROP TABLE of"

@@ -32,6 +32,10 @@ NAME = ("a", "b", "c")
                 "SELECT CAST(NULL AS TIMESTAMP WITH TIME ZONE) AS t WHERE FALSE", (), ("t",),
             ),
         ),
+        (
+            "CREATE TABLE a.b.c (x VARCHAR[])",
+            CreateTable(NAME, False, "SELECT CAST(NULL AS VARCHAR[]) AS x WHERE FALSE"),
+        ),
         ("DROP TABLE a.b.c", DropTable(NAME, False)),
         ("drop table if exists a.b.c restrict;", DropTable(NAME, True)),
     ],
