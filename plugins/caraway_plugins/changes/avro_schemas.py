@@ -60,7 +60,7 @@ def of_document(document: Any) -> AvroSchema:
         if not _Walk().of(parsed).least_bytes:
             raise BadChangesError("the Avro schema describes records that take no bytes")
         own = of_avro(parsed)
-        return AvroSchema(parsed, own.of("after"), own)
+        return AvroSchema(parsed, own.meaning_of("after"), own)
     except RecursionError as exc:
         raise BadChangesError("the Avro schema is nested too deeply") from exc
     except BadChangesError:
