@@ -111,10 +111,10 @@ async def get_project_secret(
     """Return a secret that the runtime of a project gets, with a masked value."""
     async with caller.services.database.read() as session:
         owner = await _owner(session, caller, project_id)
-        secret = names.check_secret(name)
-        secrets = [each for each in await linking.in_force(session, owner) if each.name == secret]
+        name = names.check_secret(name)
+        secrets = [each for each in await linking.in_force(session, owner) if each.name == name]
         if not secrets:
-            raise storing.missing(secret)
+            raise storing.missing(name)
         return _view(secrets[0])
 
 
