@@ -16,6 +16,8 @@ from caraway_plugins.sources.sqlite import declared as sqlite
 
 _TEXTS: frozenset[Kind] = frozenset({"text"})
 _OF_TEXTS: frozenset[Operation] = frozenset({"like"})
+_SQLITE_TEXT = "CASE typeof({0}) WHEN 'real' THEN printf('%!.18g', {0}) ELSE CAST({0} AS TEXT) END"
+"""SQLite's own cast keeps 15 digits of a double."""
 DIALECTS: Mapping[str, Dialect] = {
     "none": ROWS_ALONE,
     "backquotes": Dialect(quote="`"),
@@ -27,7 +29,7 @@ DIALECTS: Mapping[str, Dialect] = {
         sqlite.DIALECT,
         kinds=frozenset({"int", "text"}),
         prefiltered=_TEXTS,
-        casts={**sqlite.DIALECT.casts, "text": "CAST({} AS TEXT)"},
+        casts={**sqlite.DIALECT.casts, "text": _SQLITE_TEXT},
     ),
 }
 """By the names that params have."""

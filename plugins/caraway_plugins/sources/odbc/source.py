@@ -74,8 +74,9 @@ def _column(field: pa.Field, dialect: str, kinds: Mapping[str, str]) -> RemoteCo
     if dialect == "postgresql":
         is_kind = _KINDS.get(kinds.get(field.name, ""))
         is_comparable = is_kind is not None and bool(is_kind(type_))
-    # The driver of SQLite cuts microseconds.
-    is_text = dialect == "sqlite" and pa.types.is_timestamp(type_)
+    # The driver of SQLite cuts microseconds, and keeps 15 digits of doubles.
+    is_cut = pa.types.is_timestamp(type_) or pa.types.is_floating(type_)
+    is_text = dialect == "sqlite" and is_cut
     return RemoteColumn(field.name, type_, is_comparable, is_text)
 
 
