@@ -133,6 +133,8 @@ test-clients: setup
 	$(BIN)/uv pip install --quiet --python $(CLIENTS)/iceberg -r requirements/iceberg.txt
 	$(BIN)/uv venv --quiet --clear $(CLIENTS)/engines
 	$(BIN)/uv pip install --quiet --python $(CLIENTS)/engines -r requirements/engines.txt
+	$(BIN)/uv venv --quiet --clear $(CLIENTS)/fakesnow
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/fakesnow -r requirements/fakesnow.txt
 	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/spark/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/spark
 	! command -v npm || npm install --silent --no-audit --no-fund --prefix $(CLIENTS)/node ai@6.0.326 @ai-sdk/openai-compatible@2.0.92
@@ -140,6 +142,7 @@ test-clients: setup
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/java
 	! command -v cargo || cargo build --quiet --manifest-path tests/e2e/clients/rust/Cargo.toml --target-dir $(CLIENTS)/rust
 	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py tests/e2e/test_iceberg_access.py tests/e2e/test_iceberg_engines.py tests/e2e/test_cluster_catalog.py
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 tests/plugins/sources/snowflake tests/conformance/test_sources.py -k snowflake
 
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm
@@ -250,6 +253,7 @@ lock: $(VENV)/.runs requirements/package.txt
 	$(LOCK) requirements/clients.in -o requirements/clients.txt
 	$(LOCK) requirements/iceberg.in -o requirements/iceberg.txt
 	$(LOCK) requirements/engines.in -o requirements/engines.txt
+	$(LOCK) requirements/fakesnow.in -o requirements/fakesnow.txt
 	$(LOCK) requirements/docs.in -o requirements/docs.txt
 	$(LOCK) -c requirements/dev.txt requirements/package.in -o requirements/package.txt
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kit import api_server, clickhouse_server, flight_sql_server
+from tests.kit import api_server, clickhouse_server, fakesnow_server, flight_sql_server
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiServer
 from tests.kit.clickhouse_server import ClickhouseServer
+from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server, serving
@@ -40,4 +41,10 @@ def api() -> Iterator[ApiServer]:
 @pytest.fixture(scope="session")
 def clickhouse() -> Iterator[ClickhouseServer]:
     with clickhouse_server.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def fakesnow() -> Iterator[FakesnowServer]:
+    with fakesnow_server.serving() as server:
         yield server

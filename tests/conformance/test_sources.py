@@ -44,6 +44,7 @@ from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
 from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.engine import rows, session
+from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
@@ -233,6 +234,21 @@ class Clickhouse:
         return self._server.request("none")
 
 
+class Snowflake:
+    """A table of Snowflake, whose integers are decimals."""
+
+    def __init__(self, server: FakesnowServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, rows)
+        request = self._server.request(f'DB.S."{name}"')
+        return replace(request, declared=tuple(rows.schema))
+
+    def absent(self) -> SourceRequest:
+        return self._server.request("DB.S.NONE")
+
+
 class Odbc:
     """A table of MariaDB, over a driver that the manifest names; it has no booleans and zones."""
 
@@ -351,7 +367,7 @@ KEPT = {
     "sqlite": sqlite_files.kept,
 }
 """The rows that remain of others, for databases without NaN."""
-WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http", "odbc")
+WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http", "odbc", "snowflake")
 READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""
 STATEMENTS = [
@@ -384,6 +400,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "http": Api,
     "mysql": Mysql,
     "odbc": Odbc,
+    "snowflake": Snowflake,
 }
 """The sources with a server of their own."""
 FIXTURES = {
@@ -394,6 +411,7 @@ FIXTURES = {
     "http": "api",
     "mysql": "mariadb",
     "odbc": "mariadb",
+    "snowflake": "fakesnow",
 }
 
 

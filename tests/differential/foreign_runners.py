@@ -23,6 +23,7 @@ from tests.kit import (
     adbc_drivers,
     clickhouse_server,
     duckdb_files,
+    fakesnow_server,
     flight_sql_server,
     mariadb,
     odbc_drivers,
@@ -174,6 +175,17 @@ def _clickhouse() -> Iterator[Load]:
         yield load
 
 
+@contextmanager
+def _snowflake() -> Iterator[Load]:
+    with fakesnow_server.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            server.load(name, rows)
+            return _resolved(server.request(f'DB.S."{name}"'), rows)
+
+        yield load
+
+
 RUNNERS: dict[str, Opening] = {
     "adbc/duckdb": reading(_duckdb),
     "adbc/postgresql": reading(_postgresql),
@@ -183,5 +195,6 @@ RUNNERS: dict[str, Opening] = {
     "odbc/mysql": reading(_odbc_mysql),
     "odbc/postgresql": reading(_odbc_postgresql),
     "odbc/sqlite": reading(_odbc_sqlite),
+    "snowflake": reading(_snowflake),
 }
 """By the reader and the dialect."""

@@ -49,13 +49,26 @@ COLUMNS = {
 
 
 def build(
-    folder: Path, odd_doubles: Sequence[float] = ALL, *, has_unsigned: bool = False
+    folder: Path,
+    odd_doubles: Sequence[float] = ALL,
+    *,
+    has_unsigned: bool = False,
+    has_far_moments: bool = True,
 ) -> Dataset:
     """Write the table, with those odd doubles that a database has.
 
-    Without unsigned integers, their columns have signed ones.
+    Without unsigned integers, their columns have signed ones. Far moments are those that have no
+    nanoseconds of 64 bits.
     """
-    datasets.write(folder / NAME, rows(odd_doubles, has_unsigned=has_unsigned), (0.4, 0.6))
+    found = rows(odd_doubles, has_unsigned=has_unsigned)
+    if not has_far_moments:
+        place = found.schema.get_field_index("at")
+        near = [
+            each if each is None or 1700 < each.year < 2200 else None
+            for each in found.column(place).to_pylist()
+        ]
+        found = found.set_column(place, found.schema[place], pa.array(near, pa.timestamp("us")))
+    datasets.write(folder / NAME, found, (0.4, 0.6))
     return Dataset("hostile", folder)
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.kit import (
     clickhouse_server,
     duckdb_files,
+    fakesnow_server,
     flight_sql_server,
     mariadb,
     odbc_drivers,
@@ -65,6 +66,19 @@ def test_clickhouse(tmp_path: Path) -> None:
         server.run("CREATE TABLE items (id Int64, note String) ENGINE = Memory")
         server.run("INSERT INTO items VALUES (1, 'one')")
         read(tmp_path, "clickhouse", "clickhouse:items", server.request("items").params)
+
+
+def test_snowflake(tmp_path: Path) -> None:
+    with fakesnow_server.serving() as server:
+        server.run(
+            'CREATE TABLE DB.S.ITEMS ("id" INT, "note" VARCHAR)',
+            "INSERT INTO DB.S.ITEMS VALUES (1, 'one')",
+        )
+        given = server.request("").params
+        table = f"{{from: snowflake:db.s.items, name: items, params: {json.dumps(given)}}}"
+        with started(tmp_path, "snowflake", f"datasets: [{WORDS}}}, {table}]\n") as runtime:
+            found = runtime.sql("SELECT CAST(id AS BIGINT) AS id, note FROM items WHERE id = 1")
+            assert found.json() == [{"id": 1, "note": "one"}], found.text
 
 
 def test_odbc(tmp_path: Path) -> None:

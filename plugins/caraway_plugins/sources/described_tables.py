@@ -111,4 +111,6 @@ def is_absent(said: str) -> bool:
 def _as_declared(column: RemoteColumn, type_: pa.DataType | None) -> RemoteColumn:
     if type_ is None or type_ == column.type:
         return column
-    return RemoteColumn(column.name, type_, False, column.is_text)
+    # Some databases have decimals only; the reader checks that their values fit.
+    is_whole = types.is_decimal(column.type) and column.type.scale == 0 and types.is_integer(type_)
+    return RemoteColumn(column.name, type_, is_whole and column.is_comparable, column.is_text)

@@ -18,6 +18,11 @@ def is_refused(text: str) -> bool:
     return bool(_REFUSED.search(text))
 
 
+def is_unfit(text: str) -> bool:
+    """Return whether a message says that a driver has no form for a value."""
+    return "overflows when converted" in text
+
+
 def of_server(text: str) -> str | None:
     """Return the message of the server in one of a driver, if it is marked."""
     found = _OF_SERVER.search(text)

@@ -150,7 +150,9 @@ def is_away(exc: BaseException) -> bool:
     """Return whether an error means that the server cannot be reached."""
     if isinstance(exc, Error):
         return exc.status_code in _AWAY
-    return driver_messages.of_server(str(exc)) is None  # Errors while rows flow have no code.
+    # Errors while rows flow have no code.
+    is_driver = driver_messages.is_unfit(str(exc))
+    return not is_driver and driver_messages.of_server(str(exc)) is None
 
 
 def is_refused(exc: BaseException) -> bool:

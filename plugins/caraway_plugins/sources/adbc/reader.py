@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows, schemas
+from caraway_plugins.sources import database_rows, driver_messages, schemas
 from caraway_plugins.sources.adbc import connecting
 from caraway_plugins.sources.adbc.connecting import DriverConnection
 from caraway_plugins.sources.database_rows import PooledRows
@@ -57,7 +57,8 @@ class AdbcRows(PooledRows):
         return connecting.is_away(exc) or connecting.is_refused(exc)
 
     def _error(self, exc: Exception) -> QueryError:
-        if database_rows.is_overflow(str(exc)):
+        is_unfit = driver_messages.is_unfit(str(exc))
+        if database_rows.is_overflow(str(exc)) and not is_unfit:
             return database_rows.overflow(self._table)
         if connecting.is_refused(exc):
             reason = "the server refuses the login"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
+from caraway_core.loading import registry
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import RemoteColumn, RemoteTable
-from caraway_plugins.sources import described_tables, foreign_dialects, params
+from caraway_plugins.sources import described_tables, params
 from caraway_plugins.sources.adbc import declared
 
 _PARAMS = ("entrypoint", "uri", "username", "password", "catalog", "schema")
@@ -26,46 +28,91 @@ class AdbcSource:
 
     declaration = declared.ADBC
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, statements=True)
+    package = "adbc-driver-manager"
+    of_login = "params.adbc_username, adbc_password and adbc_uri"
+    of_server = "params.adbc_uri"
+    """The params that errors name."""
 
     def resolve(self, request: SourceRequest) -> RemoteTable:
-        login, columns = _look(request)
-        return described_tables.table(request, f"adbc/{login['dialect']}", columns, login)
+        login, columns = self._look(request)
+        made = described_tables.table(request, self._reader(login), columns, login)
+        return replace(made, relation=self._relation(request))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return described_tables.fingerprint(_look(request)[1])
+        return described_tables.fingerprint(self._look(request)[1])
 
+    def _reader(self, login: Mapping[str, str]) -> str:
+        """Return the name of the reader, with the dialect of the database."""
+        return f"adbc/{login['dialect']}"
 
-def _look(request: SourceRequest) -> tuple[dict[str, str], list[RemoteColumn]]:
-    if find_spec("adbc_driver_manager") is None:
-        raise DatasetError(
-            "unsupported",
-            f"dataset '{request.name}': drivers of ADBC need the package 'adbc-driver-manager', "
-            "which is not installed; install it with: pip install 'caraway[adbc]'",
-        )
-    login, relation = _login(request), described_tables.relation(request)
-    return login, [_column(each) for each in _described(request, login, relation)]
+    def _relation(self, request: SourceRequest) -> tuple[str, ...]:
+        """Return the parts of the name of the table."""
+        return described_tables.relation(request)
 
+    def login(self, request: SourceRequest) -> dict[str, str]:
+        """Return the driver, what it connects with, and the dialect.
 
-def _described(
-    request: SourceRequest, login: dict[str, str], relation: tuple[str, ...]
-) -> pa.Schema:
-    from caraway_plugins.sources.adbc import connecting
+        Raises:
+            DatasetError: a param is missing, unknown or wrong.
+        """
+        return _login(request)
 
-    try:
-        connection = connecting.opened(login)
-    except connecting.FAILURES as exc:
-        raise _not_opened(request, login, exc) from exc
-    try:
-        if login["dialect"] == "sqlite":  # Its driver takes the types from the rows of an answer.
-            return connection.declared(relation)
-        quote = foreign_dialects.DIALECTS[login["dialect"]].quote
-        names = (quote + each.replace(quote, quote * 2) + quote for each in relation)
-        with connection.begin(f"SELECT * FROM {'.'.join(names)} WHERE 1 = 0") as reader:
-            return reader.schema
-    except connecting.FAILURES as exc:
-        raise _not_read(request, login, exc) from exc
-    finally:
-        connection.close()
+    def _look(self, request: SourceRequest) -> tuple[dict[str, str], list[RemoteColumn]]:
+        if find_spec(self.package.replace("-", "_")) is None:
+            raise DatasetError(
+                "unsupported",
+                f"dataset '{request.name}': tables over drivers of ADBC need the package "
+                f"'{self.package}', which is not installed; install it with: pip install "
+                f"'caraway[{request.connector}]'",
+            )
+        login = self.login(request)
+        return login, [_column(each) for each in self._described(request, login)]
+
+    def _described(self, request: SourceRequest, login: dict[str, str]) -> pa.Schema:
+        from caraway_plugins.sources.adbc import connecting
+
+        relation = self._relation(request)
+        try:
+            connection = connecting.opened(login)
+        except connecting.FAILURES as exc:
+            raise self._not_read(request, login, exc) from exc
+        try:
+            if login["dialect"] == "sqlite":  # Its driver takes types from the rows of an answer.
+                return connection.declared(relation)
+            quote = registry.database_reader(self._reader(login)).dialect.quote
+            names = (quote + each.replace(quote, quote * 2) + quote for each in relation)
+            with connection.begin(f"SELECT * FROM {'.'.join(names)} WHERE 1 = 0") as reader:
+                return reader.schema
+        except connecting.FAILURES as exc:
+            raise self._not_read(request, login, exc) from exc
+        finally:
+            connection.close()
+
+    def _not_read(
+        self, request: SourceRequest, login: dict[str, str], exc: Exception
+    ) -> DatasetError:
+        from caraway_plugins.sources.adbc import connecting
+
+        start, said = f"dataset '{request.name}':", connecting.message(exc, login)
+        if "Could not load" in str(exc):
+            return DatasetError(
+                "unsupported",
+                f"{start} there is no driver '{login['driver']}'; install its package, such as "
+                "adbc-driver-postgresql, or name the file of a driver in params.adbc_driver_path",
+            )
+        if connecting.is_refused(exc):
+            return DatasetError(
+                "auth",
+                f"{start} the database refuses the login, or its rights; check {self.of_login}",
+            )
+        if described_tables.is_absent(str(exc)):
+            return DatasetError("not_found", f"{start} the database has no table '{request.path}'")
+        if connecting.is_away(exc):
+            return DatasetError(
+                "unavailable",
+                f"{start} the database cannot be reached; check {self.of_server} and the network",
+            )
+        return DatasetError("invalid", f"{start} table '{request.path}' cannot be read: {said}")
 
 
 def _column(field: pa.Field) -> RemoteColumn:
@@ -74,46 +121,6 @@ def _column(field: pa.Field) -> RemoteColumn:
     if kind:
         is_comparable = kind in _COMPARABLE
     return RemoteColumn(field.name, described_tables.column_type(field.type), is_comparable)
-
-
-def _not_opened(request: SourceRequest, login: dict[str, str], exc: Exception) -> DatasetError:
-    from caraway_plugins.sources.adbc import connecting
-
-    name = request.name
-    if "Could not load" in str(exc):
-        return DatasetError(
-            "unsupported",
-            f"dataset '{name}': there is no driver '{login['driver']}'; install its package, such "
-            "as adbc-driver-postgresql, or name the file of a driver in params.adbc_driver_path",
-        )
-    if connecting.is_refused(exc) or connecting.is_away(exc):
-        return _not_read(request, login, exc)
-    said = connecting.message(exc, login)
-    return DatasetError("invalid", f"dataset '{name}': the driver does not connect: {said}")
-
-
-def _not_read(request: SourceRequest, login: dict[str, str], exc: Exception) -> DatasetError:
-    from caraway_plugins.sources.adbc import connecting
-
-    said = connecting.message(exc, login)
-    if described_tables.is_absent(said) and not connecting.is_refused(exc):
-        return DatasetError(
-            "not_found", f"dataset '{request.name}': the database has no table '{request.path}'"
-        )
-    if connecting.is_refused(exc):
-        return DatasetError(
-            "auth",
-            f"dataset '{request.name}': the database refuses the login, or its rights; check "
-            "params.adbc_username, adbc_password and adbc_uri",
-        )
-    if connecting.is_away(exc):
-        return DatasetError(
-            "unavailable",
-            f"dataset '{request.name}': the database cannot be reached; check params.adbc_uri and "
-            "the network",
-        )
-    message = f"dataset '{request.name}': table '{request.path}' cannot be read: {said}"
-    return DatasetError("invalid", message)
 
 
 def _login(request: SourceRequest) -> dict[str, str]:
