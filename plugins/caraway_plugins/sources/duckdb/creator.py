@@ -1,11 +1,14 @@
 """Creates and drops tables of DuckDB files."""
 
+import duckdb
 import pyarrow as pa
 
 from caraway_core.statements.definitions import TableDefinition
 from caraway_plugins.sources.database_tables import NewTable, TableCreation, TableDrop, TypeNames
+from caraway_plugins.sources.database_writes import Reason
 from caraway_plugins.sources.duckdb.writer import DuckdbInsert, DuckdbWrite, quoted
 
+_NO_SCHEMA = "Catalog Error: Schema with name"
 _TYPES = TypeNames(
     {
         pa.bool_(): "BOOLEAN",
@@ -37,6 +40,11 @@ class DuckdbCreation(TableCreation, DuckdbInsert):
     def __init__(self, definition: TableDefinition, columns: pa.Schema) -> None:
         super().__init__(definition.table, columns)
         self._new = NewTable(definition, columns, _TYPES, quoted)
+
+    def _reason(self, exc: Exception) -> Reason:
+        if isinstance(exc, duckdb.CatalogException) and str(exc).startswith(_NO_SCHEMA):
+            return Reason("its schema does not exist; DuckDB has to create it", is_of_values=True)
+        return super()._reason(exc)
 
 
 class DuckdbDrop(TableDrop, DuckdbWrite):
