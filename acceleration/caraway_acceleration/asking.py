@@ -25,7 +25,7 @@ from caraway_core.errors import CarawayError, DatasetError, UnavailableError
 from caraway_core.ids import TableName
 
 GRACE_S = 5.0
-"""How long other schedulers leave a requested refresh to the one that accepted it."""
+"""The time for which other schedulers leave a requested refresh to the one that accepted it."""
 _RENEW_S = wishes.SETTINGS_TTL_S / 6
 
 

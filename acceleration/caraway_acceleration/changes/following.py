@@ -87,7 +87,7 @@ class Following:
 
     @property
     def behind_s(self) -> float | None:
-        """How far the dataset is behind its source; None if it is unknown in this process."""
+        """The lag of the dataset behind its source; None if it is unknown in this process."""
         return self._progress.behind_s
 
     async def run(self) -> None:

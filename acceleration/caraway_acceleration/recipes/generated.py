@@ -1,4 +1,4 @@
-"""Words the columns that loads generate: vectors of texts, and the places of chunks."""
+"""Writes the columns that loads generate: vectors of texts, and the places of chunks."""
 
 import re
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def with_vectors(sql: str, vectors: Sequence[GeneratedVectors], old: str | None 
 
 
 def is_outdated(sql: str, vectors: Sequence[GeneratedVectors]) -> bool:
-    """Tell whether the statement that made a version used another model.
+    """Return whether the statement that made a version used another model.
 
     Statements that only rewrote rows do not say.
     """
@@ -95,7 +95,7 @@ def made_by(vectors: Sequence[GeneratedVectors]) -> str:
 
 
 def says_models(sql: str) -> bool:
-    """Tell whether a statement or a note says which models made vectors."""
+    """Return whether a statement or a note says which models made vectors."""
     return _MARK.search(sql) is not None
 
 

@@ -36,7 +36,7 @@ _NEEDS = {
 
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
-    """How a time column is compared.
+    """The comparison of a time column.
 
     `sql` is the expression to compare. `type` is the Arrow type of the other side, or empty for a
     plain number. `ticks_per_s` is the resolution, and `step` the number of ticks that count as

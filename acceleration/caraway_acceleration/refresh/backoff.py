@@ -10,7 +10,7 @@ DELAYS = Delays(1.17, 300.0, factor=1.618, jitter=0.2)
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often one refresh is retried; without `max_attempts`, until it succeeds."""
+    """The limit of retries of one refresh; without `max_attempts`, until it succeeds."""
 
     are_enabled: bool = True
     max_attempts: int | None = None

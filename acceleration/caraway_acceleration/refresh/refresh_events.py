@@ -105,7 +105,7 @@ class Configured:
 
 
 OfRun = Succeeded | RunFailed | RunCancelled
-"""How a run ends."""
+"""The end of a run."""
 
 OfRows = Damaged | RowsRestored | RowsLost
 """Events about stored rows."""

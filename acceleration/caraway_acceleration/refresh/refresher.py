@@ -92,7 +92,7 @@ class Refresher:
 
     @property
     def elapsed_s(self) -> float:
-        """How long the running refresh has been running."""
+        """The time since the running refresh began."""
         return max(0.0, (self._clock() - self._run_began_at).total_seconds())
 
     def ask(self, asked: events.RefreshAsked) -> None:

@@ -33,12 +33,12 @@ class DatasetStanding:
     stored: StoredSize
     changing: Changing | None = None
     rows_per_s: float = 0.0
-    """How fast the running refresh reads rows, on average."""
+    """The rate at which the running refresh reads rows, on average."""
     lag: Lag | None = None
 
     @property
     def progress(self) -> str:
-        """What loading has done so far, in words; empty if nothing is loaded."""
+        """The progress of loading, in words; empty if nothing is loaded."""
         if not self.is_loading:
             return ""
         rate = f", {self.rows_per_s:,.0f} rows/s" if self.rows_per_s else ""

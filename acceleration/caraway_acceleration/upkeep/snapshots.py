@@ -37,7 +37,7 @@ _SCHEMA = pa.schema([("description", pa.binary())])
 
 @dataclass(frozen=True, slots=True)
 class SnapshotInfo:
-    """What clients see of a snapshot; without rows, its description cannot be read."""
+    """A snapshot as clients see it; without rows, its description cannot be read."""
 
     number: int
     made_ms: int

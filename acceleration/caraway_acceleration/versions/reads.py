@@ -22,7 +22,7 @@ from caraway_scheduler.coordination.freshness import Mentions
 
 logger = logging.getLogger(__name__)
 KEPT = timedelta(seconds=120)
-"""How long a superseded version is kept, because statements may have just started with it."""
+"""The time for which a superseded version is kept: statements may have just started with it."""
 MOST_KEYS = 50_000
 """The maximum number of keys of one process, oldest statements first: about 3 MB."""
 _READING = "accelerated-reading/"

@@ -54,7 +54,7 @@ class DatasetVersion:
     request_pages: int = 0
     """The number of pages of earlier requests; see `requests`."""
     pending: int = 0
-    """How many of the last log entries are incomplete, and therefore not read yet."""
+    """The number of the last log entries that are incomplete, and therefore not read yet."""
     definition: str = ""
 
     @property

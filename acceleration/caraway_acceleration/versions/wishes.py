@@ -1,4 +1,4 @@
-"""Stores what users requested for a dataset, before their requests are answered.
+"""Stores requests of users for a dataset, before they are answered.
 
   accelerated-asked/DATASET      a requested refresh that is not done yet
   accelerated-settings/DATASET   a changed refresh_sql, while any scheduler of the cluster runs

@@ -80,7 +80,7 @@ class Dialect:
     """The template that fails for a sum or product of integers that overflows; empty: the
     arithmetic fails itself."""
     backslash: str = "\\"
-    """What stands for a backslash in a literal and a name; empty: texts with one are not sent, as
+    """The form of a backslash in a literal and a name; empty: texts with one are not sent, as
     it may be an escape."""
     is_nan: str = ""
     """The template of a test for NaN; empty: a column has none."""

@@ -41,14 +41,15 @@ class OfferedAnswer(Protocol):
 
 @dataclass(slots=True, eq=False)
 class StreamTraits:
-    """How the rows of a stream may be read. A stream that wraps another has the traits of that one.
+    """The ways in which the rows of a stream may be read.
 
-    The producer sets `answer` if clients read the rows at executors, `is_at_hand` while the next
-    batch needs no wait, and `whole`, until the first read, if one batch is known to be all rows.
-    The reader sets the others before the first batch. With `takes_plain`, batches may have strings
-    and bytes in place of views, where that saves copies; the schema stays as it is. With
-    `takes_uncut`, batches may have as many rows as came at once. The producer of a task that is
-    profiled sets `profile`, which returns where the time went once all rows were read.
+    A stream that wraps another has the traits of that one. The producer sets `answer` if
+    clients read the rows at executors, `is_at_hand` while the next batch needs no wait, and
+    `whole`, until the first read, if one batch is known to be all rows. The reader sets the
+    others before the first batch. With `takes_plain`, batches may have strings and bytes in
+    place of views, where that saves copies; the schema stays as it is. With `takes_uncut`,
+    batches may have as many rows as came at once. The producer of a task that is profiled sets
+    `profile`, which returns where the time went once all rows were read.
     """
 
     answer: OfferedAnswer | None = None

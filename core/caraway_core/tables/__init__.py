@@ -226,7 +226,7 @@ class LookupColumns:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """How the rows of a dataset are told apart, and by what they are found.
+    """The columns by which the rows of a dataset are told apart, and those by which they are found.
 
     `primary` may be empty. `twice` says what becomes of rows that are loaded with one primary key:
     they are refused, or refused unless they are the same throughout, or the first or last counts.

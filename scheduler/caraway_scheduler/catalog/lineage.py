@@ -1,4 +1,4 @@
-"""What views read, and what reads a table: from their queries and what planning found."""
+"""The tables that views read, and the views that read a table: from their queries and plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

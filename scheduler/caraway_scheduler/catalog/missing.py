@@ -23,7 +23,7 @@ def explained(catalog: Catalog, exc: TableNotFoundError) -> QueryError:
     if dataset is not None and dataset.error is not None:
         return _away(title, dataset.error)
     if view is not None and view.error is not None:
-        # What a view reads may come; its own statement stays wrong.
+        # A table that a view reads may come; the view's own statement stays wrong.
         if view.error.type == "unavailable":
             return _away(title, view.error)
         return TableNotFoundError(_broken(title, view.error), exc.table)

@@ -1,4 +1,4 @@
-"""How often sources are asked whether their data changed; pure functions."""
+"""The intervals at which sources are asked whether their data changed; pure functions."""
 
 _LONGEST_S = 30.0
 _MOST_OF_TIME = 0.02

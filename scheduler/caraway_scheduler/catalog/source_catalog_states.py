@@ -80,7 +80,7 @@ class SourceCatalogState:
         self.status, self.error, self.attempts = "ready", None, 0
 
     def fail(self, exc: DatasetError) -> None:
-        """Note that it could not be listed. What is known of it stays."""
+        """Note that it could not be listed. Its last list stays."""
         self.attempts += 1
         message = f"catalog '{self.name}': {exc.message}"
         if self.error is None or self.error.message != message:

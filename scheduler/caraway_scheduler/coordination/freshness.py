@@ -14,7 +14,7 @@ from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_core.ids import TableName
 
 WAIT_S = 5.0
-"""How many seconds a statement waits for the state store before it is refused."""
+"""The seconds that a statement waits for the state store before it is refused."""
 _LONGEST_READ = 256 * 1024
 """Longer texts count as reading every dataset.
 

@@ -62,7 +62,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
-    """Settings of the task history: what is recorded, and for how long."""
+    """Settings of the task history: its columns, and how long they are kept."""
 
     enabled: bool = True
     retention_s: float = 8 * 3600

@@ -1,4 +1,4 @@
-"""Keeps what users think of answers of models, in a file of bounded size."""
+"""Keeps the verdicts of users on answers of models, in a file of bounded size."""
 
 import json
 from collections.abc import Mapping

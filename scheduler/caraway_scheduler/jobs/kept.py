@@ -1,4 +1,4 @@
-"""What each key keeps of jobs: their records, which all schedulers hold, and their results."""
+"""The jobs that each key keeps: their records, which all schedulers hold, and their results."""
 
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import CarawayError

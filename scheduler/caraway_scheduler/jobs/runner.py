@@ -47,11 +47,11 @@ from caraway_serving.spans import Span
 logger = logging.getLogger(__name__)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 _CUTS = 3
-"""How many answers lost executors may cut short before the job fails."""
+"""The number of answers that lost executors may cut short before the job fails."""
 _PATIENCE_S = 600.0
-"""How many seconds a job waits while there are no executors."""
+"""The seconds that a job waits while there are no executors."""
 FULL_PATIENCE_S = 60.0
-"""How many seconds a job waits for a full disk or an unavailable store before it fails."""
+"""The seconds that a job waits for a full disk or an unavailable store before it fails."""
 _DELAYS = Delays(0.5, 5.0)
 _MANIFESTS_KEPT = 2
 """Manifests expire after this many times the retention of jobs."""

@@ -95,7 +95,7 @@ class Sweeper:
         if JobId(job_id) in self._replica.unreadable:
             return True
         stored_job = self._replica.get(JobId(job_id))
-        # `isdigit` alone is also true of superscripts, which are no numbers.
+        # `isdigit` alone is also true of superscripts.
         is_number = epoch.isascii() and epoch.isdigit()
         return stored_job is not None and is_number and _wants(stored_job.job, int(epoch))
 

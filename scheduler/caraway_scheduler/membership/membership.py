@@ -157,7 +157,7 @@ class Membership:
 
     @property
     def scheduler_count(self) -> int:
-        """How many schedulers have a live registration in the state store."""
+        """The number of schedulers that have a live registration in the state store."""
         return self._registrations.scheduler_count
 
     async def wait_ready(self, count: int, timeout_s: float) -> bool:

@@ -36,7 +36,7 @@ class _Written:
 
 
 class Registrations:
-    """Keeps the entries of one scheduler alive; an unavailable store delays nothing else."""
+    """Keeps the entries of one scheduler alive; an unavailable store delays no other work."""
 
     def __init__(
         self, store: StateStore, scheduler_id: str, build: str, clock: Callable[[], float]

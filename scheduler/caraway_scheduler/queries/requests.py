@@ -1,4 +1,4 @@
-"""What is asked of the query service: a statement, its sender, and how it may run."""
+"""Requests to the query service: a statement, its sender, and the bounds of its run."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -20,7 +20,7 @@ class TimeLimits:
 
     @property
     def remedy(self) -> str:
-        """What to do for more time."""
+        """The advice for more time."""
         if self.effective_s == self.own_s:
             return "raise runtime.query.timeout"
         return "have the limit sql_query_timeout_secs raised"

@@ -27,7 +27,7 @@ _TIMES = {
     "repartition_time": "partitioning",
     "elapsed_compute": "",
 }
-"""What the times of operators are spent on; an empty text: it depends on the operator."""
+"""The work of operators; an empty text: it depends on the operator."""
 _INSTEAD = frozenset({"build_time", "join_time", "time_elapsed_processing", "repartition_time"})
 """Times of operators whose `elapsed_compute` is part of them, or is not counted."""
 

@@ -1,4 +1,4 @@
-"""Waits for answers of executors, and ends the work for those that nobody waits for."""
+"""Waits for answers of executors, and ends work whose answer is awaited no longer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

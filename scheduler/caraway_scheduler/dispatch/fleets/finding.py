@@ -46,7 +46,7 @@ class Finding(Generic[Found]):
         return looking.result()
 
     async def leave(self, within_s: float) -> Mapping[ExecutorId, Found]:
-        """Wait for the look that is under way, and return what nobody asked for."""
+        """Wait for the search under way, and return the executors that were not asked for."""
         looking, self._looking = self._looking, None
         if looking is None:
             return {}

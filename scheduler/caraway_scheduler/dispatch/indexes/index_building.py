@@ -65,7 +65,7 @@ class IndexBuilding:
 
 
 def shares_of(spec: StoredTable, log: Log, owners: Sequence[ExecutorId], policy: Policy) -> Shares:
-    """Return what each of some executors searches."""
+    """Return the shares that each of some executors searches."""
     if not owners:
         return {}
     holders = dealing.holders(spec, owners)

@@ -1,4 +1,4 @@
-"""How many rows each share of a search is asked for.
+"""The number of rows that each share of a search returns at first.
 
 Of the best 100 rows, each of two executors probably has about half. To ask each for 100 doubles the
 work of the search. So shares are asked for the rows that they have with a good chance. One that may
@@ -17,7 +17,7 @@ _DEVIATIONS = 3
 _MOST_KINDS = 1_000
 _MEMORY = 0.9
 _MOST_MISSED = 0.15
-"""Where more searches had to ask again, shares are asked for all rows."""
+"""Where more searches had to ask again, shares return all rows."""
 _FADING = 0.98
 _Key = tuple[str, type]
 """A version, and whether it was searched by vectors or by words."""
@@ -41,7 +41,7 @@ class ShareLimits:
         """The part of the last searches of a kind that had to ask again."""
 
     def limit_of(self, version_key: str, order: IndexOrder, shares: Shares) -> int:
-        """Return how many rows each share is asked for at first."""
+        """Return the number of rows that each share returns at first."""
         if len(shares) < 2:
             return order.limit
         key = version_key, type(order.by)
@@ -52,7 +52,7 @@ class ShareLimits:
         return likely_rows(order.limit, len(shares))
 
     def note(self, version_key: str, order: IndexOrder, *, was_missed: bool) -> None:
-        """Note whether shares that were asked for fewer rows had to be asked again."""
+        """Note whether shares with a limit had to be asked again."""
         key = version_key, type(order.by)
         before = self._missed.get(key, 0.0)
         self._missed[key] = before * _MEMORY + was_missed * (1 - _MEMORY)

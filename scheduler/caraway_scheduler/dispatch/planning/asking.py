@@ -30,7 +30,10 @@ _UNLIMITED = 2**50
 
 @dataclass(frozen=True, slots=True)
 class RunDecision:
-    """How a statement runs on these executors. The planner keeps `plan` while this is in use."""
+    """The way in which a statement runs on these executors.
+
+    The planner keeps `plan` while this is in use.
+    """
 
     decision: Decision
     executors: tuple[ExecutorId, ...]

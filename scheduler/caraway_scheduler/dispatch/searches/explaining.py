@@ -18,7 +18,7 @@ _METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class RanSearch:
-    """How a search of a table ran, or would run; None for what only running shows."""
+    """The way in which a search of a table ran, or would run; None for what only running shows."""
 
     search: TableSearch
     way: SearchWay

@@ -117,7 +117,7 @@ class OfferedStream:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Withdraw what was not read."""
+        """Withdraw the rows that were not read."""
         on_close, self._on_close = self._on_close, None
         if on_close is None:
             return

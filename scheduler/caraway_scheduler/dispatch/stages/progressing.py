@@ -1,4 +1,4 @@
-"""Describes the stages of a running query from what its driver and its runner know."""
+"""Describes the stages of a running query."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol

@@ -1,1 +1,1 @@
-"""Runs tasks on executors: where they run, what is rerun, and how their rows are merged."""
+"""Runs tasks on executors: chooses their places, runs lost ones again, and merges their rows."""

@@ -21,7 +21,7 @@ from caraway_scheduler.dispatch.tasks.storing import CUT
 
 Opener = Callable[[], Awaitable[BatchStream]]
 _AHEAD = 2
-"""How many batches of each task are buffered for the reader."""
+"""The number of batches of each task that are buffered for the reader."""
 
 
 class MergedStream:

@@ -18,7 +18,7 @@ class ReportedStream(WrappedStream):
 
     @property
     def is_at_end(self) -> bool:
-        """False: whoever reads it has to see the end, because that is when it reports."""
+        """False: its reader has to see the end, because that is when it reports."""
         return False
 
     async def __anext__(self) -> pa.RecordBatch:

@@ -23,7 +23,7 @@ Run = Callable[[], Coroutine[Any, Any, BatchStream]]
 OnLoss = Callable[[QueryId, ExecutorId], Coroutine[Any, Any, None]]
 """Called with an executor that a statement lost; returns when the statement may run again."""
 _LOSSES = 2
-"""How many executors a statement may lose before it waits for the cause."""
+"""The number of executors that a statement may lose before it waits for the cause."""
 _SETTLED_S = 6.0
 _REMEMBERED_S = 15.0
 

@@ -45,7 +45,7 @@ from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
 READY_WAIT_S = 10.0
-"""How long a query waits for an executor if there is none: actors restart within seconds."""
+"""The time that a query waits for an executor if there is none: actors restart in seconds."""
 HERE_BYTES = 1024 * 1024
 Here = Callable[[Task, Sequence[TaskTable]], Coroutine[Any, Any, BatchStream]]
 """Runs a task in the scheduler's process."""

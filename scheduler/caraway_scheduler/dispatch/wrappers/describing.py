@@ -12,7 +12,7 @@ from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 
 _Result = TypeVar("_Result")
 _MOST_ROUNDS = 64
-"""How often one statement is planned again, for names that its text does not show."""
+"""The number of times that a statement is planned again for names that its text hides."""
 
 
 class CatalogTables(Protocol):
