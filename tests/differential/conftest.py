@@ -13,6 +13,7 @@ from tests.differential import (
     cluster_runners,
     delta_runner,
     duckdb_runner,
+    foreign_runners,
     postgres_runner,
     runners,
     small_tables,
@@ -27,6 +28,7 @@ from tests.kit.clusters import EAGER, TINY
 
 RUNNERS = {
     **runners.RUNNERS,
+    "clickhouse": foreign_runners.RUNNERS["clickhouse"],
     "delta": delta_runner.in_delta,
     "duckdb": duckdb_runner.in_duckdb,
     "postgres": postgres_runner.in_postgres,

@@ -66,7 +66,7 @@ class ClickhouseServer:
     def load(self, name: str, rows: pa.Table) -> None:
         """Create or replace a table with these rows."""
         columns = ", ".join(
-            f"{quoted(each.name)} Nullable({_column_type(each.type)})" for each in rows.schema
+            f"{quoted(each.name)} Nullable({column_type(each.type)})" for each in rows.schema
         )
         self.run(f"DROP TABLE IF EXISTS {quoted(name)}")
         self.run(f"CREATE TABLE {quoted(name)} ({columns}) ENGINE = Memory")
@@ -109,10 +109,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
-def _column_type(type_: pa.DataType) -> str:
+def column_type(type_: pa.DataType) -> str | None:
+    """Return ClickHouse's name of a type, or None if no type has the same values."""
     if pa.types.is_decimal128(type_):
         return f"Decimal({type_.precision}, {type_.scale})"
-    return _TYPES[type_]
+    return _TYPES.get(type_)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -77,7 +78,8 @@ class AdbcSource:
         except connecting.FAILURES as exc:
             raise self._not_read(request, login, exc) from exc
         try:
-            if login["dialect"] == "sqlite":  # Its driver takes types from the rows of an answer.
+            # The driver of SQLite takes types from rows, of which an empty answer has none.
+            if "sqlite" in Path(login["driver"]).name:
                 return connection.declared(relation)
             quote = registry.database_reader(self._reader(login)).dialect.quote
             names = (quote + each.replace(quote, quote * 2) + quote for each in relation)

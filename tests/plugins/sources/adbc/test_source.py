@@ -188,14 +188,15 @@ async def test_duckdb_by_its_name(tmp_path: Path) -> None:
     assert 'WHERE (("a" = ' in sent[0] or 'WHERE ("a" = ' in sent[0]
 
 
-async def test_sqlite_has_the_types_that_its_table_declares(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dialect", ["none", "sqlite"])
+async def test_sqlite_has_the_types_of_its_first_rows(tmp_path: Path, dialect: str) -> None:
     file = tmp_path / "x.db"
     sqlite_files.run(
         file,
         "CREATE TABLE t (a INTEGER, b TEXT, c DOUBLE)",
         "INSERT INTO t VALUES (1, 'x', 1.5), (2, NULL, NULL)",
     )
-    params = {"adbc_driver": "sqlite", "adbc_uri": str(file), "adbc_dialect": "sqlite"}
+    params = {"adbc_driver": "sqlite", "adbc_uri": str(file), "adbc_dialect": dialect}
     table = AdbcSource().resolve(adbc_drivers.request("t", **params))
     assert table.schema.types == [pa.int64(), pa.string(), pa.float64()]
     found = await rows(session({"t": table}), "SELECT * FROM t WHERE a > 1")
