@@ -141,7 +141,9 @@ def database_reader(name: str) -> DatabaseReader:
     declared = REMOTE_READERS.declared(reader)
     if not isinstance(declared, DatabaseReader):
         return DatabaseReader()
-    return replace(declared, dialect=declared.dialects[dialect]) if dialect else declared
+    # A dialect of a newer release: only columns are chosen.
+    found = declared.dialects.get(dialect, declared.dialect)
+    return replace(declared, dialect=found)
 
 
 def load_reader(name: str) -> Any:

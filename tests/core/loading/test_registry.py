@@ -63,6 +63,7 @@ def test_core_names_no_connector() -> None:
 def test_reader_of_several_dialects_is_named_with_one_of_them() -> None:
     assert registry.database_reader("adbc").dialect.exact == frozenset()
     assert "sum int" in registry.database_reader("adbc/postgresql").dialect.exact
+    assert registry.database_reader("adbc/of-tomorrow").dialect.exact == frozenset()
     assert registry.load_reader("adbc/postgresql") is registry.load_reader("adbc")
 
 

@@ -61,6 +61,22 @@ def test_backslash_that_may_be_an_escape_is_not_sent_or_is_escaped() -> None:
     assert escaping.quoted('a\\"b') == '"a\\\\""b"'
 
 
+def test_sum_that_may_overflow_is_not_sent_where_nothing_checks_it() -> None:
+    writer = SqlWriter(replace(POSTGRES, exact=frozenset({"sum short decimal"})))
+    assert writer.sum(MONEY, "").sql == "sum(n)"
+    with pytest.raises(NotPushableError):
+        writer.sum(Term("w", "decimal", digits=28, scale=10), "")
+
+
+def test_dates_that_the_database_has_not_are_not_sent() -> None:
+    writer = SqlWriter(replace(POSTGRES, years=(1900, 2261)))
+    assert writer.literal(datetime.date(1900, 1, 1)).sql == "DATE '1900-01-01'"
+    for year in (1899, 2262):
+        for value in (datetime.date(year, 1, 1), datetime.datetime(year, 1, 1)):
+            with pytest.raises(NotPushableError):
+                writer.literal(value)
+
+
 @pytest.mark.parametrize(
     ("name", "sql"),
     [("a", '"a"'), ('a"b', '"a""b"'), ('"; DROP TABLE t; --', '"""; DROP TABLE t; --"')],

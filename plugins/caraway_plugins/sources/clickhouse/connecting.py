@@ -39,17 +39,20 @@ _TOO_LARGE = (70, 407)
 _READ_ONLY = 164
 
 
-class _Body(io.RawIOBase):
+class ArrowBody(io.RawIOBase):
     """An answer that has to end as a stream of Arrow does."""
 
     def __init__(self, answer: Any) -> None:
+        """Take what reads the answer."""
         self._answer = answer
         self._tail = b""
 
     def readable(self) -> bool:
+        """See `io.RawIOBase`."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """See `io.RawIOBase`; an end in the middle of an answer is an `OSError`."""
         content = self._answer.read(len(buffer))
         if content:
             self._tail = (self._tail + content)[-len(_LAST) :]
@@ -81,7 +84,7 @@ class ClickhouseConnection:
         self._query = str(uuid.uuid4())
         settings = {**_SETTINGS, "query_id": self._query}
         self._answer = self._client.raw_stream(sql, settings=settings, fmt="ArrowStream")
-        return pa.ipc.open_stream(io.BufferedReader(_Body(self._answer), 1024 * 1024))
+        return pa.ipc.open_stream(io.BufferedReader(ArrowBody(self._answer), 1024 * 1024))
 
     def rows(self, sql: str) -> Sequence[Mapping[str, Any]]:
         """Return the few rows of a statement. Raises the same."""
