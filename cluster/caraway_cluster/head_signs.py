@@ -7,9 +7,9 @@ head ends a node whose watch hangs. The head touches a file, too, which the live
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ray_nodes.gcs_watch import Silence
 
 ALIVE = "alive"
@@ -30,7 +30,7 @@ async def keep_alive(file: Path) -> None:
 
 async def until_stuck(
     sign: Path,
-    clock: Callable[[], float] = time.monotonic,
+    clock: SecondsClock = time.monotonic,
     look_s: float = _LOOK_S,
     limit_s: float = _STUCK_S,
 ) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import StatementRefusedError
 
 REFUSED_S = 300.0
@@ -87,7 +88,7 @@ class Suspects:
     """
 
     def __init__(
-        self, clock: Callable[[], float], refused_s: float = REFUSED_S, most: int = _MOST
+        self, clock: SecondsClock, refused_s: float = REFUSED_S, most: int = _MOST
     ) -> None:
         self._clock = clock
         self._refused_s = refused_s

@@ -22,6 +22,7 @@ from sqlalchemy.sql.dml import Delete, Update
 
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Delays
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_management.store.database import Database
 from caraway_management.store.tables import OutboxEntry
@@ -113,7 +114,7 @@ class Worker:
     def __init__(
         self,
         database: Database,
-        now: Callable[[], datetime],
+        now: DateClock,
         handlers: Mapping[str, Handler],
         owner: str | None = None,
         *,

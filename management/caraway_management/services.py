@@ -1,9 +1,9 @@
 """Services that every request and every background task uses."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from caraway_core.concurrency.clocks import DateClock
 from caraway_management.credentials.oidc import Oidc
 from caraway_management.credentials.passwords import Passwords
 from caraway_management.credentials.settings import CredentialSettings
@@ -34,7 +34,7 @@ class Services:
 
     database: Database
     sealer: Sealer
-    now: Callable[[], datetime] = utc_now
+    now: DateClock = utc_now
     rates: Rates = Rates()
     deployer: Deployer = field(default_factory=NoDeployer)
     trusted_proxies: tuple[Network, ...] = ()

@@ -4,13 +4,14 @@ import asyncio
 import datetime as dt
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import kopf
 
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_kube import naming
 from caraway_kube.api import errors, watching
@@ -44,7 +45,7 @@ class Operator:
     identity: str
     version: str
     namespaces: Sequence[str] = ()
-    clock: Callable[[], float] = time.time
+    clock: SecondsClock = time.time
     resources: ResourceCache = field(default_factory=ResourceCache)
     objects: ObjectCache = field(default_factory=ObjectCache)
     stats: ReconcileStats = field(default_factory=ReconcileStats)

@@ -2,12 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import yaml
+
+from caraway_core.concurrency.clocks import SecondsClock
 
 UNLIMITED = -1
 _OTHERS = frozenset({"apps", "replicas", "pods", "users", "resources"})
@@ -71,7 +72,7 @@ def share(limit: int | None, schedulers: int) -> int | None:
 class TokenBucket:
     """A thread-safe token bucket that holds the tokens of one second."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self.rate: float | None = None
         self._clock = clock
         self._tokens = 0.0

@@ -1,7 +1,8 @@
 """Measures how far a followed dataset is behind its source, as far as the source has delivered."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
+
+from caraway_core.concurrency.clocks import DateClock
 
 QUIET = timedelta(seconds=2)
 """A source that has sent nothing for this long has no more changes at present."""
@@ -14,7 +15,7 @@ class SourceProgress:
     it sent is applied, the dataset is up to date.
     """
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: DateClock) -> None:
         self._clock = clock
         self._applied_to: datetime | None = None
         self._open = 0

@@ -20,6 +20,7 @@ from caraway_acceleration.refresh.backoff import DELAYS
 from caraway_core import changes
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch
@@ -71,7 +72,7 @@ class Following:
         claim: FollowingClaim,
         tell: Tell,
         timing: Timing = _TIMING,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: DateClock = lambda: datetime.now(UTC),
     ) -> None:
         self._name = name
         self._source = source

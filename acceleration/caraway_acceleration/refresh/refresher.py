@@ -22,6 +22,7 @@ from caraway_acceleration.versions.version import DatasetVersion
 from caraway_acceleration.versions.wishes import Ask
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError, StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.coordination.claims import RENEW_S
@@ -46,7 +47,7 @@ class Refresher:
         current: CurrentVersion,
         tell: Tell,
         sources: DatasetSources,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: DateClock = lambda: datetime.now(UTC),
         counting: Counting | None = None,
         models: VectorModels | None = None,
     ) -> None:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import StoredSize
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_acceleration.versions.versions import HeldVersion, Successor
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import DatasetDamagedError, ModelError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.manifest import EmbeddedColumn
@@ -65,7 +65,7 @@ class Reloading:
         plan: LoadPlan,
         current: CurrentVersion,
         sources: DatasetSources,
-        clock: Callable[[], datetime],
+        clock: DateClock,
         progressed: Callable[[StoredSize], None],
         models: VectorModels | None = None,
     ) -> None:

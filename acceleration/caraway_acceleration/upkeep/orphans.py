@@ -15,11 +15,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from caraway_acceleration.versions import making
 from caraway_acceleration.versions.usage_marks import UsageMark
 from caraway_acceleration.versions.versions import VersionStore
+from caraway_core.concurrency.clocks import DateClock, SecondsClock
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ResultStore
@@ -47,8 +48,8 @@ class OrphanCollector:
         versions: VersionStore,
         results: ResultStore,
         location: str,
-        clock: Callable[[], datetime],
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: DateClock,
+        monotonic: SecondsClock = time.monotonic,
         every_s: float = _EVERY_S,
     ) -> None:
         self._versions = versions

@@ -18,6 +18,7 @@ from caraway_acceleration.versions.version import DatasetVersion, Superseded, Ve
 from caraway_acceleration.versions.versions import HeldVersion, Successor, VersionStore
 from caraway_acceleration.versions.wishes import Wishes
 from caraway_core.changes import Logs
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
@@ -77,7 +78,7 @@ class CurrentVersion:
         versions: VersionStore,
         results: ResultStore,
         show: Show,
-        clock: Callable[[], datetime],
+        clock: DateClock,
         on_moved: Callable[[], None] = lambda: None,
     ) -> None:
         self.subject = subject

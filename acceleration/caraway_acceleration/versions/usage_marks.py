@@ -3,11 +3,11 @@
 accelerated-kept/DATASET       when a scheduler last reported the dataset as in its manifest
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, unquote
 
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateStore
@@ -27,7 +27,7 @@ class UsageMark:
 class UsageMarks:
     """Reads and writes the marks; methods raise StateAwayError while the store is away."""
 
-    def __init__(self, store: StateStore, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: StateStore, clock: DateClock) -> None:
         self._store = store
         self._clock = clock
 

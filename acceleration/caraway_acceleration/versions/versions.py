@@ -9,7 +9,7 @@
 A change only extends the log, so publishing it writes little.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, unquote
@@ -20,6 +20,7 @@ from caraway_acceleration.versions.requests import Requests
 from caraway_acceleration.versions.usage_marks import UsageMarks
 from caraway_acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 from caraway_acceleration.versions.wishes import SETTINGS, Wishes
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateEntry, StateStore
@@ -73,7 +74,7 @@ class VersionStore:
         self,
         store: StateStore,
         owner: str,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: DateClock = lambda: datetime.now(UTC),
     ) -> None:
         self.marks = UsageMarks(store, clock)
         self.reads = Reads(store, owner)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from caraway_assist.hosting.placing import Candidate, CopyNeeds, chosen, lacking
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import (
     CarawayError,
     ExecutorLostError,
@@ -75,7 +76,7 @@ class Copies:
         places: HostPlaces,
         order: CopyOrder,
         count: int,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         self.on_change: Callable[[], None] = lambda: None
         """Called when copies become ready or go away."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import orjson
 
 from caraway_ai import json_values
 from caraway_ai.protocols import JsonObject
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_core.ids import PrincipalId
@@ -45,7 +46,7 @@ class Conversations:
         state: StateStore,
         limits: QuotaLimits = LIMITS,
         kept_s: float = KEPT_S,
-        clock: Callable[[], float] = time.time,
+        clock: SecondsClock = time.time,
     ) -> None:
         self.quota: Quota[tuple[PrincipalId, str]] = Quota(
             "stored responses", QuotaLimits(), kept_s=kept_s, clock=clock

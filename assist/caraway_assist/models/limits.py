@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from caraway_assist.models.usage import NO_LIMITS, Usage, UsageLimits, UsedUp
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.ids import PrincipalId
 
@@ -34,7 +35,7 @@ class ModelLimits:
     """Counts the calls of one model in this process."""
 
     def __init__(
-        self, model: str, settings: LimitSettings, clock: Callable[[], float] = time.time
+        self, model: str, settings: LimitSettings, clock: SecondsClock = time.time
     ) -> None:
         self._model = model
         self._settings = settings

@@ -1,9 +1,10 @@
 """Chooses between the models of a worker: in turn, by weight, or in the order of a fallback."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from caraway_assist.models.states import ModelState
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest.values.workers import DeclaredWorker
 
@@ -16,7 +17,7 @@ class ModelRoute:
     A model rests after a failure: it is chosen only if all others that are ready rest, too.
     """
 
-    def __init__(self, worker: DeclaredWorker, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, worker: DeclaredWorker, clock: SecondsClock = time.monotonic) -> None:
         self.worker = worker
         self._clock = clock
         self._credits = {each.name: 0.0 for each in worker.models}

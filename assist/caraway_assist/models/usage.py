@@ -1,9 +1,10 @@
 """Counts calls and tokens of one minute and one day against limits."""
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from caraway_core.concurrency.clocks import SecondsClock
 
 _MINUTE_S = 60.0
 _DAY_S = 86_400.0
@@ -33,7 +34,7 @@ class UsedUp:
 class Usage:
     """The usage under some limits in the last minute, and on this day of UTC."""
 
-    def __init__(self, limits: UsageLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: UsageLimits, clock: SecondsClock) -> None:
         self._limits = limits
         self._clock = clock
         self._requests: deque[float] = deque()

@@ -1,10 +1,11 @@
 """Caches recent answers for each holder, limited in bytes and age."""
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
 
 Key = TypeVar("Key", bound=Hashable)
@@ -31,9 +32,7 @@ class AnswerCache(Generic[Key, Answer]):
     WHAT: ClassVar[str]
     """The name of the answers in messages."""
 
-    def __init__(
-        self, settings: CacheSettings, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: CacheSettings, clock: SecondsClock = time.monotonic) -> None:
         self.settings = settings
         self.requests = self.hits = self.clears = 0
         self.quota: Quota[Key] = Quota(self.WHAT, QuotaLimits(most_bytes=settings.max_size_bytes))

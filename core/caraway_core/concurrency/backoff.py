@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from caraway_core.concurrency.clocks import SecondsClock
+
 _MOST_TIMES = 10_000
 
 
@@ -69,7 +71,7 @@ class Cooldown:
     def __init__(
         self,
         delays: Delays,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._again = Backoff(delays, chance)

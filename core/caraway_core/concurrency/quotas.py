@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import OverloadedError
 
 K = TypeVar("K", bound=Hashable)
@@ -66,7 +67,7 @@ class Quota(Generic[K]):
         *,
         kept_s: float | None = None,
         may_go: Callable[[K], bool] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         self.what = what
         self.limits = limits

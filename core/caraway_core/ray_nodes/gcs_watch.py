@@ -16,6 +16,8 @@ from collections.abc import Callable
 from subprocess import Popen
 from typing import Any
 
+from caraway_core.concurrency.clocks import SecondsClock
+
 CODE = 70
 """The exit code of a node that the watch ended."""
 ASK_S = 3.0
@@ -79,7 +81,7 @@ def cause_of_end(
     connect: Callable[[], Ask],
     limit_s: float,
     touch: Callable[[], object],
-    clock: Callable[[], float] = time.monotonic,
+    clock: SecondsClock = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Ask the GCS until the node must end; return the cause."""

@@ -10,10 +10,12 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from caraway_core.concurrency.clocks import SecondsClock
 
 WINDOW_S = 900.0
 """The allowed clock difference, and how long a request is remembered; the same as in S3."""
@@ -50,7 +52,7 @@ class SignatureGate:
     request that changes something is accepted only once.
     """
 
-    def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, token: str, clock: SecondsClock = time.time) -> None:
         self._token = token
         self._clock = clock
         self._seen: OrderedDict[str, float] = OrderedDict()

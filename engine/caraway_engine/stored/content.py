@@ -1,7 +1,7 @@
 """The stored rows of a version, which all its views share."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.changes import Log
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.partitions import hashing
@@ -24,8 +25,6 @@ from caraway_engine.rows.units import RowUnit
 from caraway_engine.sharing import dealing
 from caraway_engine.stored import making
 from caraway_engine.stored.wanted import MissingChunks
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,9 @@ class Content:
     To merge a log with the pieces, hold `merging`, and release it between slices of the work.
     """
 
-    def __init__(self, table: TableName, spec: StoredTable, partitions: int, clock: Clock) -> None:
+    def __init__(
+        self, table: TableName, spec: StoredTable, partitions: int, clock: SecondsClock
+    ) -> None:
         self.table = table
         self.spec = spec
         self.partitions = partitions

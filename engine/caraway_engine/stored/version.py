@@ -10,13 +10,14 @@ import pyarrow as pa
 from datafusion.catalog import Table
 
 from caraway_core.changes import Log
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
 from caraway_engine.join_orders import RowFacts, sampled
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import dealing
 from caraway_engine.sharing.shares import ListedPiece
-from caraway_engine.stored.content import Clock, Content, VersionRows
+from caraway_engine.stored.content import Content, VersionRows
 from caraway_engine.stored.views import VersionView
 from caraway_engine.stored.wanted import MissingChunks
 
@@ -31,7 +32,11 @@ class StoredVersion:
     """
 
     def __init__(
-        self, table: TableName, spec: StoredTable, partitions: int, clock: Clock = time.monotonic
+        self,
+        table: TableName,
+        spec: StoredTable,
+        partitions: int,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         self.spec = spec
         self.content = Content(table, spec, partitions, clock)

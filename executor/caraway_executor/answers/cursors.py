@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.concurrency import tasks as background
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import AnswerPage
@@ -42,7 +43,7 @@ class Cursors:
 
     def __init__(
         self,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         page_bytes: int = _PAGE_BYTES,
         page_s: float = _PAGE_S,
     ) -> None:

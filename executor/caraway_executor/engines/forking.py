@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 
 from caraway_core.concurrency.backoff import Cooldown, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_executor.engines import shared_memory
 from caraway_executor.engines.causes import Cause
@@ -36,7 +37,7 @@ class Forking:
         self,
         on_lost: OnLost,
         server: ForkServer | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         """Take a fork server that is already running, or start one."""
         self._on_lost = on_lost

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
@@ -35,7 +36,7 @@ class Relief:
     def __init__(
         self,
         settings: "EngineSettings",
-        clock: Callable[[], float],
+        clock: SecondsClock,
         forking: Callable[[], Forking],
     ) -> None:
         """Take what returns the fork server, which is the same for all schedulers."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from caraway_core.concurrency.backoff import Cooldown, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.statements import CatalogSnapshot, ViewFacts
@@ -51,7 +52,7 @@ class Seat:
         *,
         is_disposable: bool = False,
         is_shared: bool = True,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         self.is_shared = is_shared
         self._kept = kept

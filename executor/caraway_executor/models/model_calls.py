@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from caraway_core.concurrency import tasks as background
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError
 from caraway_core.protocols.hosting import AnswerParts
 
@@ -36,7 +37,7 @@ class ModelCalls:
     Call it from one event loop.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: SecondsClock) -> None:
         self._clock = clock
         self._calls: dict[str, _Call] = {}
         self._tasks = background.Tasks()

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from caraway_core.concurrency import tasks as background
 from caraway_core.concurrency.backoff import Cooldown, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError
 from caraway_core.protocols.hosting import (
     AnswerParts,
@@ -58,7 +59,7 @@ class ModelCopies:
         gpus: int,
         memory: TaskMemory,
         folder: Path,
-        clock: Callable[[], float],
+        clock: SecondsClock,
     ) -> None:
         """Take the budget that holds the memory of copies, too, and the folder of their files."""
         self._cores = cores

@@ -1,11 +1,12 @@
 """The catalogs of an executor's schedulers, one for each process life of a scheduler."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.embedding import CatalogEmbedding, EmbedderSpec
@@ -46,7 +47,7 @@ class Catalogs:
     def __init__(
         self,
         settings: EngineSettings,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         files: HostFiles,
         room: TaskMemory | None = None,
         name: str = "",

@@ -12,6 +12,7 @@ from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.process import disks
@@ -41,7 +42,7 @@ class HostFiles:
     def __init__(
         self,
         folder: Path | None,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         has: Callable[[str], bool] = os.path.isfile,
     ) -> None:
         self._folder = folder

@@ -1,10 +1,11 @@
 """The engine processes that relieve an executor, for the catalogs of all its schedulers."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import TableName
 from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.dispatch import BatchStream
@@ -30,7 +31,7 @@ class Relieving:
         settings: EngineSettings,
         catalogs: Catalogs,
         places: Places,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         *,
         has_processes: bool,
     ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.concurrency import tasks as background
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,
@@ -64,7 +65,7 @@ class Worker:
         self,
         identity: Description,
         settings: EngineSettings,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
         files: HostFiles | None = None,
         models: Path | None = None,
         *,

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import TableName
 from caraway_gateway.iceberg.loaded_tables import LoadedTable
 
@@ -58,7 +59,7 @@ class HeldTable:
 class LoadedTables:
     """The tables that were loaded, by name."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._kept: dict[TableName, HeldTable] = {}
         self._clock = clock
 

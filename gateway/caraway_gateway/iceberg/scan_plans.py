@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import NotFoundError, OverloadedError, UnavailableError
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_gateway.iceberg import plan_pages
@@ -27,7 +28,7 @@ Answer = dict[str, Any]
 class ScanPlans:
     """The plans of scans. Exports run on the scheduler that was asked; any one has the pages."""
 
-    def __init__(self, dispatch: Dispatch, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, dispatch: Dispatch, clock: SecondsClock = time.monotonic) -> None:
         self._dispatch = dispatch
         self._clock = clock
         self._slots = asyncio.Semaphore(_MOST_AT_ONCE)

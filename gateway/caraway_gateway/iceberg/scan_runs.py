@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, ExecutorsLostError, outcomes
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.storing import StoredChunk, in_order
@@ -45,7 +45,7 @@ class ScanExport:
 class ScanRun:
     """An export that runs. `written` is the number of its pages; the place has them."""
 
-    def __init__(self, export: ScanExport, clock: Callable[[], float]) -> None:
+    def __init__(self, export: ScanExport, clock: SecondsClock) -> None:
         self.id = plan_pages.new_id()
         self.export = export
         self.written = 0

@@ -1,8 +1,9 @@
 """Deletes published files of states of tables that were in use long ago."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_gateway.iceberg.states import KEY_LENGTH
 from caraway_plugins.stores.published import Published
 
@@ -13,7 +14,7 @@ KEPT_S = 3600.0
 class StateSweeper:
     """Knows since when each state is unused. A restart begins the time again."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._clock = clock
         self._unused: dict[tuple[str, str], float] = {}
 

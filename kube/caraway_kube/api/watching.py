@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import Object, ObjectRef, ResourceKind, ref
@@ -44,7 +45,7 @@ class ObjectWatcher:
         namespace: str | None,
         selector: str,
         objects: WatchSink,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._kube = kube

@@ -4,13 +4,13 @@ import hashlib
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_management.services import Rates
 
 _MOST_SENDERS = 50_000
@@ -48,7 +48,7 @@ class RateCounter:
     """Counts requests of each sender in windows; the sender that was quiet longest is forgotten."""
 
     def __init__(
-        self, rates: Rates, clock: Callable[[], float] = time.monotonic, most: int = _MOST_SENDERS
+        self, rates: Rates, clock: SecondsClock = time.monotonic, most: int = _MOST_SENDERS
     ) -> None:
         self._limits = ((rates.per_minute, 60.0), (rates.per_hour, 3_600.0))
         self._clock = clock

@@ -4,14 +4,13 @@ import asyncio
 import base64
 import binascii
 import secrets
-from collections.abc import Callable
-from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_management.sealing.keys import KEY_BYTES, KeySet, KeySource
 from caraway_management.store.tables import DataKey
@@ -31,7 +30,7 @@ class Sealer:
     so that rows of a database cannot be swapped.
     """
 
-    def __init__(self, source: KeySource, now: Callable[[], datetime]) -> None:
+    def __init__(self, source: KeySource, now: DateClock) -> None:
         self._source = source
         self._now = now
         self._keys: KeySet | None = None

@@ -4,10 +4,10 @@ import datetime as dt
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import EVENT, KINDS, Object, ObjectRef
@@ -36,7 +36,7 @@ class EventRecorder:
 
     kube: KubeClient
     instance: str
-    clock: Callable[[], float]
+    clock: SecondsClock
     _told: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     async def record_event(self, cluster: Object, event: EventContent) -> None:

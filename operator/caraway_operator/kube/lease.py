@@ -7,10 +7,11 @@ duration of the Lease, so the clocks of machines need not agree.
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
@@ -62,7 +63,7 @@ class LeaderElection:
         namespace: str,
         name: str,
         identity: str,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         times: LeaseTimes = LeaseTimes(),
     ) -> None:
         self._kube = kube

@@ -1,9 +1,10 @@
 """Reads the desired state of a cluster: its spec, checked, clamped to limits, with references."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_kube import naming
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import Object, ObjectRef
@@ -40,7 +41,7 @@ class DesiredStateReader:
         self,
         kube: KubeClient,
         resources: ResourceCache,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         version: str,
     ) -> None:
         self._kube = kube

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_kube import naming
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
@@ -71,7 +72,7 @@ class Reconciler:
         objects: ObjectCache,
         resources: ResourceCache,
         recorder: EventRecorder,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         version: str,
     ) -> None:
         self._kube = kube

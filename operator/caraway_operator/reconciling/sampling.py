@@ -1,8 +1,9 @@
 """Determines the desired number of pods: from the spec, or from the load of the schedulers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_kube import naming
 from caraway_kube.api.kinds import Object
 from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
@@ -26,7 +27,7 @@ EVERY_S = 15.0
 class LoadSampler:
     """Asks schedulers for their load if autoscaling is on."""
 
-    def __init__(self, schedulers: SchedulerClient, clock: Callable[[], float]) -> None:
+    def __init__(self, schedulers: SchedulerClient, clock: SecondsClock) -> None:
         self._schedulers = schedulers
         self._clock = clock
 

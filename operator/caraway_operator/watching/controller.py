@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from caraway_core.concurrency.backoff import Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_operator.watching.resource_cache import Key
 
@@ -27,7 +28,7 @@ After an error the cluster is reconciled again, with a delay that grows.
 class Controller:
     """Calls `reconcile` for the keys that are due, several at a time."""
 
-    def __init__(self, reconcile: Reconcile, clock: Callable[[], float], workers: int = 4) -> None:
+    def __init__(self, reconcile: Reconcile, clock: SecondsClock, workers: int = 4) -> None:
         self._reconcile = reconcile
         self._clock = clock
         self._workers = workers

@@ -4,12 +4,13 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.concurrency.backoff import Cooldown, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError, NotFoundError
 from caraway_core.loading import registry
 from caraway_core.protocols.embedding import (
@@ -45,7 +46,7 @@ class LoadedEmbedders:
 
     def __init__(
         self,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
         recent: RecentVectors | None = None,
     ) -> None:
         self._clock = clock

@@ -4,11 +4,12 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.protocols.embedding import EmbeddedTexts
 from caraway_plugins.embeddings import vectors
 
@@ -36,7 +37,7 @@ class RecentVectors:
         self,
         most_bytes: int = MOST_BYTES,
         ttl_s: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         """Keep vectors for a time, or without one until room is needed."""
         self.most_bytes = most_bytes

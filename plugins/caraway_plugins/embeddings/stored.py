@@ -8,13 +8,14 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from caraway_core.concurrency.backoff import Cooldown, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, DamagedChunkError
 from caraway_core.protocols.embedding import EmbeddedTexts, Embedder, mark_of
 from caraway_core.protocols.results import ResultStore
@@ -77,8 +78,8 @@ class StoredVectors:
         self,
         store: ResultStore,
         most_bytes: int,
-        clock: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.time,
+        monotonic: SecondsClock = time.monotonic,
         write_after_s: float = _WRITE_AFTER_S,
     ) -> None:
         self._store = store

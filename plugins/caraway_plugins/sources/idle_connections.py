@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from caraway_core.concurrency.clocks import SecondsClock
+
 MOST_IDLE = 8
 LONGEST_IDLE_S = 300.0
 Login = frozenset[tuple[str, str]]
@@ -18,9 +20,7 @@ class _Idle(NamedTuple):
 class IdleConnections:
     """A few connections for each login. What nobody used for long is closed: a password changes."""
 
-    def __init__(
-        self, close: Callable[[Any], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, close: Callable[[Any], None], clock: SecondsClock = time.monotonic) -> None:
         """Take what closes a connection; it raises nothing."""
         self._close = close
         self._clock = clock

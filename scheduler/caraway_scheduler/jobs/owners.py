@@ -7,10 +7,10 @@ once that a restarted scheduler has lost its running jobs.
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateStore
 
@@ -58,7 +58,7 @@ class Owners:
         self,
         store: StateStore,
         own: JobOwner,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         grace_s: float = GRACE_S,
         ttl_s: float = TTL_S,
         round_s: float = ROUND_S,

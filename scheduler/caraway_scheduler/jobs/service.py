@@ -1,14 +1,14 @@
 """The job service behind the API: submit, find, wait for, cancel, list and read jobs."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from datetime import datetime
 from itertools import islice
 
 import pyarrow as pa
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import JobNotFoundError, ShuttingDownError
 from caraway_core.ids import JobId, PrincipalId, QueryId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
@@ -36,7 +36,7 @@ class JobService:
         scheduler: JobScheduler,
         results: ResultStore,
         tallies: JobTallies,
-        clock: Callable[[], datetime],
+        clock: DateClock,
         most_sql_bytes: int,
         kept: KeptJobs,
     ) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from datetime import datetime
 
+from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
@@ -28,7 +28,7 @@ class Sweeper:
         self,
         shared: SharedJobs,
         results: ResultStore,
-        clock: Callable[[], datetime],
+        clock: DateClock,
         expire_every_s: float = EXPIRE_EVERY_S,
         orphans_every_s: float = ORPHANS_EVERY_S,
         surplus: Callable[[], Iterable[JobId]] = tuple,

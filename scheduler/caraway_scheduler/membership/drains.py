@@ -3,9 +3,10 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.state import StateEntry, StateStore
@@ -37,7 +38,7 @@ class Drains:
     such as a pod of a StatefulSet, works again.
     """
 
-    def __init__(self, store: StateStore, clock: Callable[[], float]) -> None:
+    def __init__(self, store: StateStore, clock: SecondsClock) -> None:
         self._store = store
         self._clock = clock
         self._wishes: dict[ExecutorId, _Wish] = {}

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutorLostError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
@@ -32,7 +33,7 @@ class Membership:
         fleet: Fleet,
         store: StateStore,
         scheduler_id: str,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
         *,
         build: str | None = None,
         every_s: float = EVERY_S,

@@ -7,9 +7,10 @@ an entry renews it for all.
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
@@ -39,7 +40,7 @@ class Registrations:
     """Keeps the entries of one scheduler alive; an unavailable store delays no other work."""
 
     def __init__(
-        self, store: StateStore, scheduler_id: str, build: str, clock: Callable[[], float]
+        self, store: StateStore, scheduler_id: str, build: str, clock: SecondsClock
     ) -> None:
         self.scheduler_count = 1
         self._store = store

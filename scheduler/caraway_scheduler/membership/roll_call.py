@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import ANSWER_S, Fleet, Pinned, TableCatalog
@@ -54,7 +55,7 @@ class RollCall:
         self,
         fleet: Fleet,
         build: str,
-        clock: Callable[[], float],
+        clock: SecondsClock,
         every_s: float = EVERY_S,
     ) -> None:
         self.roll = Roll(build)

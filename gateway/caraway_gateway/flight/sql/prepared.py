@@ -2,12 +2,12 @@
 
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.errors import OverloadedError
 from caraway_core.ids import PrincipalId
@@ -42,7 +42,7 @@ class PreparedStatements:
         self,
         most: int = MOST,
         most_bytes: int = MOST_BYTES,
-        clock: Callable[[], float] = time.monotonic,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         self.quota: Quota[str] = Quota(
             "prepared statements",

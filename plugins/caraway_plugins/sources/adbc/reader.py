@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows, driver_messages, schemas
@@ -95,7 +96,7 @@ class AdbcReader:
 
     rows: ClassVar[type[AdbcRows]] = AdbcRows
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._pool = IdleConnections(DriverConnection.close, clock)
         atexit.register(self.close)
 

@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable
 
 import httpx
+
+from caraway_core.concurrency.clocks import SecondsClock
 
 _MOST_HOSTS = 1_000
 
@@ -12,7 +13,7 @@ _MOST_HOSTS = 1_000
 class Turns:
     """Gives each request to a host the next free time."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._clock = clock
         self._next_s: dict[str, float] = {}
         self._lock = threading.Lock()

@@ -1,11 +1,12 @@
 """Runs statements in ClickHouse, over connections that are kept."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
@@ -75,7 +76,7 @@ class ClickhouseRows(PooledRows):
 class ClickhouseReader:
     """Reads tables of any number of servers, and keeps some idle connections."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._pool = IdleConnections(ClickhouseConnection.close, clock)
 
     def close(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import TableSpec
@@ -41,7 +42,7 @@ class IcebergSource:
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: SecondsClock = time.time) -> None:
         """Take the time, by which credentials of catalogs are renewed."""
         self._clock = clock
 

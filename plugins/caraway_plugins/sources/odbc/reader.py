@@ -1,11 +1,12 @@
 """Runs statements over drivers of ODBC, over connections that are kept."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
@@ -81,7 +82,7 @@ class OdbcRows(PooledRows):
 class OdbcReader:
     """Reads tables of any number of databases, and keeps some idle connections."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._pool = IdleConnections(lambda connection: None, clock)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
 from caraway_core.statements.definitions import TableDefinition
@@ -39,7 +40,7 @@ WHERE name = 'client_connection_check_interval'
 class PostgresReader:
     """Reads tables of any number of servers, and reuses idle connections."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._clock = clock
         self._databases = Databases()
         self._pool = IdleConnections(_close, clock)

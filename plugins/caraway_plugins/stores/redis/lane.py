@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib import resources
@@ -15,6 +15,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_plugins.stores.redis import errors
 from caraway_plugins.stores.redis.address import ServerAddress
@@ -53,9 +54,7 @@ class RedisLane:
     write that was applied but not answered, and does not apply it twice.
     """
 
-    def __init__(
-        self, client: "Redis", address: ServerAddress, clock: Callable[[], float] | None
-    ) -> None:
+    def __init__(self, client: "Redis", address: ServerAddress, clock: SecondsClock | None) -> None:
         self._client = client
         self._address = address
         self._clock = clock

@@ -4,7 +4,7 @@ import logging
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,6 +14,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.redis import address, durability, errors
@@ -53,7 +54,7 @@ class RedisStateStore:
     """
 
     def __init__(
-        self, url: str, clock: Callable[[], float] | None = None, *, poll_s: float = POLL_S
+        self, url: str, clock: SecondsClock | None = None, *, poll_s: float = POLL_S
     ) -> None:
         self._address = address.parse(url)
         self._poll_s = poll_s

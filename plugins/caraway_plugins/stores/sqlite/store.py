@@ -4,10 +4,11 @@ import asyncio
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import entries
 from caraway_plugins.stores.sqlite.entries import ConditionalWrite
@@ -29,7 +30,7 @@ class SqliteStateStore:
     """
 
     def __init__(
-        self, path: Path, clock: Callable[[], float] = time.time, *, poll_s: float = POLL_S
+        self, path: Path, clock: SecondsClock = time.time, *, poll_s: float = POLL_S
     ) -> None:
         self._clock = clock
         self._poll_s = poll_s

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.concurrency import backoff
 from caraway_core.concurrency.backoff import Backoff
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
@@ -24,7 +24,7 @@ class Connecting:
     short statements more slowly; the log tells it once.
     """
 
-    def __init__(self, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, token: str, clock: SecondsClock = time.monotonic) -> None:
         self._token = token
         self._clock = clock
         self._tasks = Tasks()

@@ -11,6 +11,7 @@ from typing import Any
 
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
 from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
@@ -27,9 +28,7 @@ async def no_places() -> Mapping[ExecutorId, Address]:
 class Reaching:
     """Connects to executors whose addresses are known."""
 
-    def __init__(
-        self, token: str, places: Places, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, token: str, places: Places, clock: SecondsClock = time.monotonic) -> None:
         self._token = token
         self._places = places
         self._clock = clock

@@ -1,13 +1,14 @@
 """Dispatches statements with searches: first the searches, then the statement over their rows."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import pyarrow as pa
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
@@ -35,7 +36,6 @@ from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 
 _TRIES = 3
 _SEARCH_PLAN = "search_plan"
-Clock = Callable[[], float]
 
 
 class SearchDispatch(WrappedDispatch):
@@ -50,7 +50,7 @@ class SearchDispatch(WrappedDispatch):
         inner: Dispatch,
         tables: SearchTables,
         rerankers: Rerankers,
-        clock: Clock = time.time,
+        clock: SecondsClock = time.time,
     ) -> None:
         super().__init__(inner)
         self._tables = tables

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core import suspects
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement
@@ -49,7 +50,7 @@ class Quarantine:
     def __init__(
         self,
         ends: Ends,
-        clock: Callable[[], float] = time.time,
+        clock: SecondsClock = time.time,
         settled_s: float = _SETTLED_S,
     ) -> None:
         self.suspects = Suspects(clock)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned
@@ -17,7 +18,7 @@ from caraway_core.statements import ActiveStatement, CatalogSnapshot, Statement
 class Pins:
     """The running statements, and the catalogs that they use."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._clock = clock
         self._numbers = itertools.count()
         self._held: dict[int, tuple[tuple[CatalogVersion, ...], ActiveStatement]] = {}
