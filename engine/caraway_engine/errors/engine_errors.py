@@ -58,6 +58,12 @@ def read(text: str) -> ReportedFailure:
     return ReportedFailure(_fault(kinds), plain(rest))
 
 
+def kind_of(exc: Exception) -> str:
+    """Return the type of an exception with the kinds of the engine that its text begins with."""
+    kinds, _ = _kinds(str(exc)[:_HALF])
+    return ": ".join((type(exc).__name__, *kinds))
+
+
 def _worded(message: messages.EngineMessage, match: re.Match[str]) -> str:
     found = {name: plain(value or "") for name, value in match.groupdict().items()}
     return message.words.format(**found)

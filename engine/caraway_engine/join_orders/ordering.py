@@ -1,7 +1,6 @@
 """Orders the joins of a plan, and gives groupings only the rows whose groups are joined."""
 
 import logging
-import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import count
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from datafusion import DataFrame, Expr, LogicalPlan, SessionConfig, SessionContext
 
+from caraway_engine.errors import engine_errors
 from caraway_engine.join_orders import choosing, keys, rebuilding, regions
 from caraway_engine.join_orders.estimates import Estimator, NoFactsError
 from caraway_engine.join_orders.facts import FactsOf
@@ -17,8 +17,6 @@ from caraway_engine.join_orders.members import Members
 from caraway_engine.join_orders.regions import Filtering, JoinCondition, JoinRegion, NotMovableError
 
 logger = logging.getLogger(__name__)
-_KIND = re.compile(r"[\w: ]{0,60}")
-"""The part of a message before the names of a statement."""
 _RULES = frozenset({"extract_equijoin_predicate", "optimize_projections", "push_down_limit"})
 _AFTER = "logical_plan after "
 
@@ -57,19 +55,14 @@ def ordered(optimized: Any, facts_of: FactsOf, policy: OrderPolicy = DEFAULT) ->
         found = context.create_dataframe_from_logical_plan(plan).schema()
         return plan if _is_same(found, made.schema()) else None
     except Exception as exc:  # noqa: BLE001 -- the engine raises plain exceptions
-        _log(_kind_of(exc))
+        _log(engine_errors.kind_of(exc))
         return None
-
-
-def _kind_of(exc: Exception) -> str:
-    found = _KIND.match(str(exc))
-    return f"{type(exc).__name__}: {found[0].strip() if found else ''}"
 
 
 @lru_cache(maxsize=64)
 def _log(kind: str) -> None:
     """Log why a statement keeps its joins, with its ids: once for each kind of exception."""
-    logger.info("joins keep their order", extra={"cause": kind})
+    logger.info("joins keep their order", extra={"kind": kind})
 
 
 def _is_same(one: pa.Schema, other: pa.Schema) -> bool:
