@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,6 @@ from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.embedding import mark_of
 from caraway_core.protocols.results import ResultStore
-from caraway_core.tables import Keys
 from caraway_plugins.changes import registry as schema_registries
 from caraway_plugins.changes.target import ChangeTarget
 
@@ -289,10 +288,8 @@ class Accelerated:
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
         """Use the primary key of the source if the manifest has none."""
-        subject = self.current.subject
         if primary_key:
-            keys = replace(subject.keys or Keys(), primary=primary_key)
-            self.current.subject = replace(subject, keys=keys)
+            self.current.adopt(primary_key)
             self._bucketed = plans.bucketed(self.acceleration, primary_key)
 
     def _report(self, error: CarawayError | None) -> None:

@@ -101,6 +101,10 @@ class CurrentVersion:
         return self.subject.name
 
     @property
+    def _primary_key(self) -> tuple[str, ...]:
+        return self.subject.keys.primary if self.subject.keys else ()
+
+    @property
     def ours(self) -> HeldVersion | None:
         """The current version if it has this origin and location, otherwise None."""
         return self.own(self.held)
@@ -125,6 +129,16 @@ class CurrentVersion:
         held = self.held
         if held is before or (found and (held is None or found.revision > held.revision)):
             self.held = found
+            ours = self.own(found)
+            if ours is not None and self.subject.is_followed and not self._primary_key:
+                # Its log means nothing without the key, also while the source is away.
+                self.adopt(ours.version.primary_key)
+
+    def adopt(self, primary_key: tuple[str, ...]) -> None:
+        """Use the primary key of the source, as the manifest has none."""
+        if primary_key:
+            keys = replace(self.subject.keys or Keys(), primary=primary_key)
+            self.subject = replace(self.subject, keys=keys)
 
     async def make(
         self,
@@ -221,7 +235,8 @@ class CurrentVersion:
     def next(self, held: HeldVersion, **changed: Any) -> Successor:
         """Return the successor of a version; keys that it does not need are superseded."""
         version, now = held.version, self.clock()
-        following = replace(version, number=version.number + 1, **changed)
+        key = self._primary_key
+        following = replace(version, number=version.number + 1, primary_key=key, **changed)
         past = [Superseded(key, now) for key in sorted(version.keys - following.keys)]
         return Successor(held, replace(following, superseded=(*version.superseded, *past)))
 
@@ -232,8 +247,9 @@ class CurrentVersion:
         now, location, names = self.clock(), self.maker.place.title, self.subject.names
         if held is None:
             first = DatasetVersion(
-                1, (part,), location, now, sql, partition_by=partition_by, **names
-            )
+                1, (part,), location, now, sql, partition_by=partition_by,
+                primary_key=self._primary_key, **names,
+            )  # fmt: skip
             return Successor(None, first)
         return self.next(
             held,

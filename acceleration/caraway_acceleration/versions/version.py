@@ -56,6 +56,8 @@ class DatasetVersion:
     pending: int = 0
     """The number of the last log entries that are incomplete, and therefore not read yet."""
     definition: str = ""
+    primary_key: tuple[str, ...] = ()
+    """The key that its rows have, also where the source decides about it."""
 
     @property
     def fingerprint(self) -> str:

@@ -44,6 +44,7 @@ def encode(version: DatasetVersion) -> bytes:
         "pending": version.pending,
         "request_pages": version.request_pages,
         "definition": version.definition,
+        "primary_key": list(version.primary_key),
     }
     return _text(document)
 
@@ -99,6 +100,7 @@ def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
             document.get("request_pages", 0),
             document["pending"],
             document.get("definition", ""),
+            tuple(document.get("primary_key", ())),
         )
     except _DAMAGE as exc:
         raise _damaged(exc) from exc

@@ -110,6 +110,13 @@ async def test_the_key_of_the_table_is_that_of_the_dataset(server: Server, tmp_p
         await holds(runtime, (1, "one"), (2, "two"))
         server.execute("UPDATE orders SET note = 'uno' WHERE id = 1")
         await holds(runtime, (1, "uno"), (2, "two"))
+    server.execute("DELETE FROM orders WHERE id = 2")
+    server.stop()
+    async with running(tmp_path, postgres(server, "refresh_mode: changes")) as runtime:
+        # The rows are told apart although the table cannot be asked for its key.
+        await holds(runtime, (1, "uno"), (2, "two"))
+        server.start()
+        await holds(runtime, (1, "uno"))
 
 
 async def test_rows_are_loaded_again_when_they_are_kept_in_another_way(
