@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.kit import mariadb
 from tests.kit.deadlines import eventually
 from tests.kit.kafka import brokers
+from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server, serving
 from tests.kit.runtime import Running, running
 
@@ -95,6 +97,59 @@ async def without_a_server() -> AsyncIterator[Broken]:
         yield _postgres(server, "table 'public.orders'", server.start)
 
 
+def _mysql(server: Mariadb, says: str, repair: Callable[[], None]) -> Broken:
+    written = ", ".join(f'{key}: "{value}"' for key, value in server.params.items())
+    return Broken(
+        f"""
+        datasets:
+          - from: mysql:orders
+            name: orders
+            params: {{{written}}}
+            acceleration: {{refresh_mode: changes}}
+        """,
+        says,
+        repair,
+    )
+
+
+_MYSQL_TABLE = ("CREATE TABLE orders (id BIGINT PRIMARY KEY, note TEXT) CHARSET=utf8mb4", _TABLE[1])
+
+
+@asynccontextmanager
+async def without_a_binary_log() -> AsyncIterator[Broken]:
+    with mariadb.serving(in_memory=True) as server:
+        server.execute(*_MYSQL_TABLE)
+
+        def repair() -> None:
+            server.kill()
+            server.flags = [*mariadb.LOGGED]
+            server.start()
+            server.execute(
+                "INSERT INTO orders VALUES (2, 'two')", "DELETE FROM orders WHERE id = 2"
+            )
+
+        yield _mysql(server, "start the server with --log-bin", repair)
+
+
+@asynccontextmanager
+async def without_rows_in_the_binary_log() -> AsyncIterator[Broken]:
+    with mariadb.serving(in_memory=True, flags=mariadb.LOGGED) as server:
+        server.execute(*_MYSQL_TABLE, "SET GLOBAL binlog_format = 'MIXED'")
+
+        def repair() -> None:
+            server.execute("SET GLOBAL binlog_format = 'ROW'")
+
+        yield _mysql(server, "SET GLOBAL binlog_format = 'ROW'", repair)
+
+
+@asynccontextmanager
+async def without_a_server_of_mysql() -> AsyncIterator[Broken]:
+    with mariadb.serving(in_memory=True, flags=mariadb.LOGGED) as server:
+        server.execute(*_MYSQL_TABLE)
+        server.kill()
+        yield _mysql(server, "MySQL cannot be reached", server.start)
+
+
 @asynccontextmanager
 async def without_a_topic() -> AsyncIterator[Broken]:
     manifest = """
@@ -138,6 +193,9 @@ CASES = [
     without_a_replica_identity,
     without_the_right_to_make_a_slot,
     without_a_server,
+    without_a_binary_log,
+    without_rows_in_the_binary_log,
+    without_a_server_of_mysql,
     without_a_topic,
     without_a_topic_of_rows,
 ]

@@ -34,6 +34,11 @@ _FLAGS = (
     "--sql-mode=ANSI_QUOTES,ALLOW_INVALID_DATES", "--default-time-zone=+05:30",
 )  # fmt: skip
 """Settings that a session of the source has to override."""
+LOGGED = (
+    "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--binlog-row-image=FULL",
+    "--binlog-row-metadata=FULL",
+)  # fmt: skip
+"""Settings with which changes can be followed."""
 _TYPES = {
     pa.int16(): "SMALLINT",
     pa.int32(): "INT",
@@ -53,8 +58,9 @@ _TYPES = {
 class Mariadb:
     """A server with its own data folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *flags: str) -> None:
         self._folder = folder
+        self.flags = list(flags)
         self.socket = folder / "socket"
         self._process: subprocess.Popen[bytes] | None = None
         shutil.copytree(_new_data(), folder / "data")
@@ -71,7 +77,7 @@ class Mariadb:
                 [_SERVER, "--no-defaults", f"--datadir={self._folder / 'data'}", *_identity(),
                  f"--socket={self.socket}", f"--pid-file={self._folder / 'pid'}",
                  # In a folder of others, a server that starts removes what they keep there.
-                 f"--tmpdir={self._folder}", *_FLAGS],
+                 f"--tmpdir={self._folder}", *_FLAGS, *self.flags],
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         until(self._answers, "MariaDB answers", _START_S)
@@ -83,6 +89,7 @@ class Mariadb:
             self._process.kill()
             self._process.wait(_STOP_S)
             self._process = None
+            self.socket.unlink(missing_ok=True)
 
     def execute(self, *statements: str) -> None:
         with closing(self.connect()) as connection, connection.cursor() as cursor:
@@ -135,7 +142,7 @@ def _new_data() -> Path:
 
 
 @contextmanager
-def serving(in_memory: bool = False) -> Iterator[Mariadb]:
+def serving(in_memory: bool = False, flags: Sequence[str] = ()) -> Iterator[Mariadb]:
     """Start a server; skip the test where MariaDB is not installed.
 
     One that is `in_memory` does not wait for a disk, as it does for each table that it makes.
@@ -145,7 +152,7 @@ def serving(in_memory: bool = False) -> Iterator[Mariadb]:
     # A Unix socket path has at most 107 characters, which pytest's folders can exceed.
     memory = _MEMORY if in_memory and _MEMORY.is_dir() else None
     folder = Path(tempfile.mkdtemp(prefix="mariadb-", dir=memory))
-    server = Mariadb(folder)
+    server = Mariadb(folder, *flags)
     try:
         server.start()
         yield server
@@ -165,7 +172,7 @@ def request(
 
 def resolved(server: Mariadb, name: str, declared: Sequence[pa.Field] = ()) -> RemoteTable:
     """Return a table of the server as its source resolves it."""
-    return MysqlSource().resolve(request(server, name, declared))
+    return MysqlSource().read_in_place(request(server, name, declared))
 
 
 def quoted(name: str) -> str:

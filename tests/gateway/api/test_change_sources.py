@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit import mariadb
 from tests.kit.deadlines import eventually
 from tests.kit.kafka import brokers
 from tests.kit.postgres import Server, serving
@@ -200,3 +201,39 @@ async def test_rows_in_avro_are_followed_once_the_registry_answers(tmp_path: Pat
         cluster.send_keyed("orders", (row(1, "")[0], None))
         async with running(tmp_path, ROWS, environ) as runtime:
             await holds(runtime, (3, "three"))
+
+
+async def test_a_table_of_mariadb_is_followed_over_restarts_of_both(tmp_path: Path) -> None:
+    with mariadb.serving(in_memory=True, flags=mariadb.LOGGED) as server:
+        server.execute(
+            "CREATE TABLE orders (id BIGINT PRIMARY KEY, note TEXT) CHARSET=utf8mb4",
+            "INSERT INTO orders VALUES (1, 'one'), (2, 'two')",
+        )
+        params = ", ".join(f'{key}: "{value}"' for key, value in server.params.items())
+        manifest = f"""
+            datasets:
+              - from: mysql:orders
+                name: orders
+                params: {{{params}}}
+                acceleration: {{refresh_mode: changes}}
+        """
+        async with running(tmp_path, manifest) as runtime:
+            await holds(runtime, (1, "one"), (2, "two"))
+            server.execute(
+                "BEGIN", "UPDATE orders SET note = 'uno' WHERE id = 1",
+                "DELETE FROM orders WHERE id = 2", "INSERT INTO orders VALUES (3, 'three')",
+                "COMMIT",
+            )  # fmt: skip
+            await holds(runtime, (1, "uno"), (3, "three"))
+            await asyncio.to_thread(server.kill)
+            await says(runtime, "cannot be reached")
+            await asyncio.to_thread(server.start)
+            server.execute("INSERT INTO orders VALUES (4, 'four')")
+            await holds(runtime, (1, "uno"), (3, "three"), (4, "four"))
+        server.execute("DELETE FROM orders WHERE id = 1", "INSERT INTO orders VALUES (5, 'five')")
+        async with running(tmp_path, manifest) as runtime:
+            await holds(runtime, (3, "three"), (4, "four"), (5, "five"))
+            server.execute("RENAME TABLE orders TO old",
+                           "CREATE TABLE orders (id BIGINT PRIMARY KEY, note TEXT) CHARSET=utf8mb4",
+                           "INSERT INTO orders VALUES (7, 'new')")  # fmt: skip
+            await holds(runtime, (7, "new"))

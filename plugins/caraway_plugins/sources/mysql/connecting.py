@@ -113,7 +113,7 @@ def _opened(login: Mapping[str, str]) -> Connection:
 
 
 def _connected(login: Mapping[str, str], how: Mapping[str, Any]) -> Connection:
-    return pymysql.connect(
+    connection = pymysql.connect(
         **how,
         user=login["user"],
         password=login["pass"],
@@ -122,7 +122,23 @@ def _connected(login: Mapping[str, str], how: Mapping[str, Any]) -> Connection:
         connect_timeout=CONNECT_S,
         autocommit=True,
         client_flag=CLIENT.FOUND_ROWS,  # An UPDATE counts rows that have their new values already.
+        defer_connect=True,
     )
+    connection.connect(_local(connection) if "unix_socket" in how else None)
+    return connection
+
+
+def _local(connection: Connection) -> socket.socket:
+    """Return a socket of this machine, which pymysql would leave open where nobody answers."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(CONNECT_S)
+        made.connect(connection.unix_socket)
+    except OSError as exc:
+        made.close()
+        raise pymysql.OperationalError(2003, "the server does not answer") from exc
+    connection._secure = True
+    return made
 
 
 def run(connection: Connection, sql: str, *arguments: str) -> list[tuple[Any, ...]]:

@@ -61,7 +61,11 @@ _LOGIN = frozenset(
     "mysql_connection_string mysql_host mysql_tcp_port mysql_db mysql_user mysql_pass "
     "mysql_sslmode mysql_sslrootcert".split()
 )
-MYSQL = Connector("caraway_plugins.sources.mysql.source:MysqlSource", _LOGIN)
+MYSQL = Connector(
+    "caraway_plugins.sources.mysql.source:MysqlSource",
+    _LOGIN,
+    modes=("full", "append", "changes", "disabled"),
+)
 MYSQL_READER = DatabaseReader(
     "caraway_plugins.sources.mysql.reader:MysqlReader",
     dialect=DIALECT,

@@ -10,7 +10,7 @@ from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.sources import database_files
-from caraway_plugins.sources.mysql import source, unfinished
+from caraway_plugins.sources.mysql import describing, unfinished
 from caraway_plugins.sources.mysql.source import MysqlSource
 
 # Names are compared by their bytes: those of two tables may differ in capitals alone.
@@ -39,7 +39,7 @@ class MysqlCatalog:
 
     def tables(self, request: CatalogRequest) -> Iterator[ListedTable]:
         asked = _asked(request)
-        with source.opened(asked, needs_database=False) as (_login, run):
+        with describing.opened(asked, needs_database=False) as (_login, run):
             run(_WHOLE_MARKS)
             kinds = set(run(_KINDS))
             marks = run(_MARKS)

@@ -1,0 +1,1 @@
+"""Changes of tables of MariaDB, from its binary log; the registry refers to `source`."""
