@@ -14,7 +14,7 @@ types = pa.types
 
 
 class TypeNames(NamedTuple):
-    """The names of types in a database; decimals have at most so many digits."""
+    """The names of types in a database, and the most digits of its decimals."""
 
     names: Mapping[pa.DataType, str]
     most_digits: int

@@ -14,7 +14,7 @@ from caraway_plugins.sources.mysql import decoding
 
 Row = Mapping[str, Any]
 _NO_TIME = dt.datetime(1970, 1, 1)
-"""The log has this for a TIMESTAMP of zeros, which is no time."""
+"""The value in the log of a TIMESTAMP of zeros, which is out of its range."""
 _NO_YEAR = 1900
 
 

@@ -38,7 +38,7 @@ _SETTINGS = {
     "binlog_row_image": ("FULL", "SET GLOBAL binlog_row_image = 'FULL'"),
     "binlog_row_metadata": ("FULL", "SET GLOBAL binlog_row_metadata = 'FULL'"),
 }
-"""What the settings of the server have to be, and how they become so."""
+"""The right values of settings of the server, and how they are set."""
 _KINDS = frozenset(
     "tinyint smallint mediumint int bigint decimal float double char varchar tinytext text "
     "mediumtext longtext binary varbinary tinyblob blob mediumblob longblob date datetime "
@@ -78,7 +78,7 @@ class FollowedTable:
 
 
 def look(request: ChangeRequest, *, needs_key: bool = True) -> FollowedTable:
-    """Look the table of a dataset up; its rows are told apart by a key.
+    """Look the table of a dataset up, whose rows need a key.
 
     Raises:
         DatasetError: it cannot be followed; the message says what to change.

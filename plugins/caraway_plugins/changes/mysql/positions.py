@@ -8,7 +8,7 @@ from caraway_core.protocols.change_sources import PositionLostError
 
 @dataclass(frozen=True, slots=True)
 class MysqlPosition:
-    """What was read: all transactions up to `gtid`, and `taken` changes of the next one.
+    """A place in the log: after all transactions up to `gtid`, and `taken` changes of the next one.
 
     `is_loading` means that the rows before it are not complete.
     """

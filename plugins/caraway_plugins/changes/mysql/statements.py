@@ -1,4 +1,4 @@
-"""Statements in the binary log: what each of them does to the table that is followed."""
+"""The effects of statements in the binary log on the table that is followed."""
 
 from collections.abc import Sequence
 from typing import Literal
