@@ -143,6 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     session: Any = None
     lock = threading.Lock()
+    changed = threading.Condition()
     killed: ClassVar[set[str]] = set()
     running: ClassVar[set[str]] = set()
 
@@ -165,8 +166,12 @@ class _Handler(BaseHTTPRequestHandler):
         if sql.strip() == "RUNNING":
             return self._send(",".join(sorted(self.running)).encode())
         if found := _KILL.search(sql):
-            self.killed.add(found[1])
+            with self.changed:
+                self.killed.add(found[1])
+                self.changed.notify_all()
             return self._send(b"")
+        if "sleep(" in sql:
+            return self._wait(params.get("query_id", ""))
         format_ = params.get("default_format", "TabSeparated")
         if found := _FORMAT.search(sql):
             sql, format_ = sql[: found.start()], found[1]
@@ -186,6 +191,14 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as exc:
             return self._fail(str(exc), 500)
         self._send(answer or b"")
+
+    def _wait(self, query_id: str) -> None:
+        """Answer when somebody kills the query."""
+        self.running.add(query_id)
+        with self.changed:
+            self.changed.wait_for(lambda: query_id in self.killed, _START_S)
+        self.running.discard(query_id)
+        self._fail("Code: 394. DB::Exception: Query was cancelled. (QUERY_WAS_CANCELLED)", 500)
 
     def _flow(self, sql: str, query_id: str) -> None:
         """Send the rows as they come, until somebody kills the query or goes away."""

@@ -148,11 +148,12 @@ async def test_server_that_dies_while_rows_flow(postgres: Server) -> None:
         list(found)
 
 
-@pytest.mark.parametrize("is_reading", [True, False])
-def test_closing_ends_the_statement_at_the_server(postgres: Server, is_reading: bool) -> None:
-    table = over(postgres, "apart")
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_closing_ends_the_statement_at_the_server(postgres: Server, is_waiting: bool) -> None:
     endless = "SELECT generate_series(1, 2000000000) AS i"
-    found = AdbcReader().read(table, endless, pa.schema([("i", pa.int32())]))
+    waiting = "SELECT 2000000000 AS i FROM pg_sleep(600)"
+    schema = pa.schema([("i", pa.int32())])
+    found = AdbcReader().read(over(postgres, "apart"), waiting if is_waiting else endless, schema)
     batches = iter(found)
 
     def read() -> None:
@@ -160,16 +161,16 @@ def test_closing_ends_the_statement_at_the_server(postgres: Server, is_reading: 
             list(batches)
 
     thread = threading.Thread(target=read, daemon=True)
-    if is_reading:
+    if is_waiting:
         thread.start()
         adbc_drivers.wait_until_running(postgres, "2000000000")
     else:
         next(batches)
     found.close()
-    if is_reading:
+    adbc_drivers.wait_until_idle(postgres, "2000000000")
+    if is_waiting:
         thread.join(20)
         assert not thread.is_alive()
-    adbc_drivers.wait_until_idle(postgres, "2000000000")
 
 
 async def test_duckdb_by_its_name(tmp_path: Path) -> None:

@@ -161,26 +161,26 @@ def test_server_that_dies_while_rows_flow() -> None:
         assert "hunter2" not in caught.value.message
 
 
-@pytest.mark.parametrize("is_reading", [True, False])
+@pytest.mark.parametrize("is_waiting", [True, False])
 def test_closing_ends_the_statement_at_the_server(
-    server: ClickhouseServer, is_reading: bool
+    server: ClickhouseServer, is_waiting: bool
 ) -> None:
-    table = server.resolved("bytes")
-    found = ClickhouseReader().read(table, "SELECT number FROM numbers(20000000000)", INTEGERS)
+    sql = "SELECT sleep(3) AS number" if is_waiting else "SELECT number FROM numbers(20000000000)"
+    found = ClickhouseReader().read(server.resolved("bytes"), sql, INTEGERS)
     batches = iter(found)
-    next(batches)
 
     def read() -> None:
         with suppress(QueryError):
-            for _batch in batches:
-                pass
+            list(batches)
 
     thread = threading.Thread(target=read, daemon=True)
-    assert server.run("RUNNING")
-    if is_reading:
+    if is_waiting:
         thread.start()
+    else:
+        next(batches)
+    until(lambda: bool(server.run("RUNNING")), "the statement runs")
     found.close()
     until(lambda: not server.run("RUNNING"), "the statement ends at the server")
-    if is_reading:
+    if is_waiting:
         thread.join(20)
         assert not thread.is_alive()

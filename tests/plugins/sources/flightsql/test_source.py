@@ -60,6 +60,12 @@ async def test_the_server_does_what_standard_sql_determines(server: FlightSqlSer
         assert sent in server.sent[-1], server.sent[-1]
 
 
+async def test_text_with_a_backslash_is_compared_here(server: FlightSqlServer) -> None:
+    over = session({"t": server.resolved("t")})
+    assert await rows(over, "SELECT id FROM t WHERE name = 'a\\'") == []
+    assert "WHERE" not in server.sent[-1]
+
+
 async def test_names_are_quoted(server: FlightSqlServer) -> None:
     server.run('CREATE SCHEMA "a.b"; CREATE TABLE "a.b"."x"" y" AS SELECT 1 AS "select"')
     table = server.resolved('memory."a.b"."x"" y"')
