@@ -1,6 +1,5 @@
 """Registers the tables and views of a snapshot in the contexts of a session."""
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -9,22 +8,21 @@ from typing import Any
 from datafusion import ExecutionPlan, SessionContext, SQLOptions
 from datafusion.catalog import Table
 
-from caraway_core.errors import CarawayError, QueryError, TableNotFoundError
+from caraway_core.errors import QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.texts.names import SOURCE_SCHEMA
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine import known_faults, stored
-from caraway_engine.errors import failures
+from caraway_engine.errors import failures, refusals
 from caraway_engine.execution import contexts
 from caraway_engine.execution.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.join_orders import RowFacts
 from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import measured, object_stores, presence, tables
-from caraway_engine.scans.readers import files
 from caraway_engine.searching import embedding
-from caraway_engine.sessions import typed_values
+from caraway_engine.sessions import spec_facts, typed_values
 from caraway_engine.sessions.calls import CallingText, StandIn
 from caraway_engine.sessions.searches import StatementSearches
 from caraway_engine.sessions.versions import DatasetVersions
@@ -35,10 +33,7 @@ from caraway_engine.statements.plan_facts import Operation, PlanFacts
 from caraway_engine.statements.table_schemas import TableSchema
 from caraway_engine.table_functions import stand_ins
 
-logger = logging.getLogger(__name__)
 _INPUTS = f"{INPUT_SCHEMA}."
-_DEFECTS = (AssertionError, AttributeError, LookupError, NameError, RecursionError, TypeError)
-"""Exceptions that mean a defect in our own code. Their texts do not help users."""
 Note = Callable[[TableName | None], None]
 READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
@@ -69,7 +64,7 @@ class Registered:
         self._facts: dict[TableName, RowFacts | None] = {}
         self._stores: dict[str, TableSpec] = {}
         """One table for each object store, from which the store's settings are taken."""
-        self.unmeasured = _unmeasured(snapshot.tables)
+        self.unmeasured = spec_facts.unmeasured(snapshot.tables)
         self._null_safe: set[TableName] = set()
         """The views that use IS NOT DISTINCT FROM."""
         self.sizes = bounds.ViewSizes()
@@ -117,7 +112,7 @@ class Registered:
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])
             except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
-                failed[name] = self._refusal(name, exc)
+                failed[name] = refusals.reason(name, exc)
         failed.update(self._add_views(views, note))
         note(None)
         self.failed = frozenset(failed)
@@ -133,7 +128,7 @@ class Registered:
         }
         touched = changed.keys() | (before.keys() - specs.keys())
         has_other_views = any(
-            _is_view(each.get(name)) for name in touched for each in (specs, before)
+            spec_facts.is_view(each.get(name)) for name in touched for each in (specs, before)
         )
         for name, (_, reads) in base.views.items():
             # A view's plan has the expansion of the views that it reads, but not their names.
@@ -189,7 +184,7 @@ class Registered:
     def reads_remote(self, facts: PlanFacts) -> bool:
         """Return whether a plan reads remote tables, directly or through views."""
         tables = self.snapshot.tables
-        return any(is_external(tables.get(name)) for name in self._reads(facts))
+        return any(spec_facts.is_external(tables.get(name)) for name in self._reads(facts))
 
     def written(self, facts: PlanFacts) -> RemoteTable | None:
         """Return the table of a database that a plan writes to, if it does."""
@@ -307,19 +302,6 @@ class Registered:
         same = next((table for made_of, table in kept if made_of == spec), None)
         self._register(name, spec, tables.build_table(spec) if same is None else same)
 
-    def _refusal(self, name: TableName, exc: BaseException) -> str:
-        """Return why a table cannot be registered. Other tables are not affected."""
-        if isinstance(exc, CarawayError):
-            return exc.message
-        if isinstance(exc, OSError) and exc.strerror:
-            return f"its files cannot be read: {exc.strerror}"
-        if isinstance(exc, Exception) and not isinstance(exc, _DEFECTS):
-            return failures.translate(exc, tables=(), planning=True).message
-        if isinstance(exc, KeyboardInterrupt | SystemExit):
-            raise exc
-        logger.error("table cannot be registered", exc_info=exc, extra={"table": name})
-        return "its table cannot be registered; see the engine's log"
-
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
         schema, bare = contexts.place(name)
         self._schema(schema).register_table(bare, table)
@@ -404,21 +386,5 @@ class Registered:
             raise self.translate(exc, planning=True) from exc
 
 
-def is_external(spec: TableSpec | None) -> bool:
-    """Tell if a table's rows come from a reader that the engine may wait for."""
-    return spec is not None and spec.is_external
-
-
-def _is_view(spec: TableSpec | None) -> bool:
-    return spec is not None and spec.query is not None
-
-
 def ignore(_view: TableName | None) -> None:
     """Ignore the view that is about to be planned."""
-
-
-def _unmeasured(specs: Mapping[TableName, TableSpec]) -> frozenset[str]:
-    """Return tables whose statistics may be wrong, and all views, as they may read such tables."""
-    wrong = [name for name, spec in specs.items() if files.is_measured_wrongly(spec)]
-    views = [name for name, spec in specs.items() if _is_view(spec)]
-    return frozenset(name.rpartition(".")[2] for name in (*wrong, *views)) if wrong else frozenset()

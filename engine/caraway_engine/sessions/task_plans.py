@@ -21,7 +21,8 @@ from caraway_engine.scans import presence
 from caraway_engine.scans.presence import FileStates
 from caraway_engine.searching import embedding
 from caraway_engine.sessions.plans import Startable, StatementPlan
-from caraway_engine.sessions.registered import Registered, is_external
+from caraway_engine.sessions.registered import Registered
+from caraway_engine.sessions.spec_facts import is_external
 from caraway_engine.sessions.versions import NarrowedTask
 from caraway_engine.sharing import kept_plans, memory_files, shares, sharing, whole_files
 from caraway_engine.sharing.kept_plans import KeptPlan, KeptSharePlans

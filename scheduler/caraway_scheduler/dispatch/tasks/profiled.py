@@ -1,10 +1,12 @@
-"""Reports the tasks of the last stage of a statement that is profiled."""
+"""Counts the bytes of tasks, and reports those of the last stage of a profiled statement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.fleet import Input
 from caraway_core.protocols.wrapped_streams import WrappedStream
 
 
@@ -30,3 +32,9 @@ class ReportedStream(WrappedStream):
         self._rows += batch.num_rows
         self._size_bytes += batch.nbytes
         return batch
+
+
+def bytes_of(inputs: Sequence[Input], but_of: ExecutorId | None = None) -> int:
+    """Return the bytes of inputs, without those of one executor."""
+    parts = (part for each in inputs for part in each.parts)
+    return sum(part.size_bytes for part in parts if part.executor_id != but_of)

@@ -38,7 +38,7 @@ from caraway_core.statements import GivenRows
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.tasks.placing import Slots
-from caraway_scheduler.dispatch.tasks.profiled import ReportedStream
+from caraway_scheduler.dispatch.tasks.profiled import ReportedStream, bytes_of
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord
 
@@ -156,7 +156,7 @@ class StageRunner:
     ) -> BatchStream | None:
         """Run the last stage over few rows in the scheduler, which saves a call."""
         inputs = await self._inputs(stage, 0)
-        if not inputs or _size(inputs) > HERE_BYTES:
+        if not inputs or bytes_of(inputs) > HERE_BYTES:
             return None
         try:
             tables = await self._fleet.fetch(inputs)
@@ -171,7 +171,7 @@ class StageRunner:
         if stage.layout != "single":
             return False
         inputs = await self._inputs(stage, 0)
-        return bool(inputs) and _size(inputs) <= HERE_BYTES
+        return bool(inputs) and bytes_of(inputs) <= HERE_BYTES
 
     async def offer(self, stage: Stage, number: int, offer: Offer) -> ExecutorId:
         """Have an executor offer the rows of a task of the last stage; return which one does."""
@@ -218,7 +218,7 @@ class StageRunner:
 
         async def call(executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> TaskOutcome:
             nonlocal received_bytes, began_s
-            received_bytes, began_s = _size(inputs, executor_id), time.perf_counter()
+            received_bytes, began_s = bytes_of(inputs, executor_id), time.perf_counter()
             return await self._fleet.run_task(executor_id, task, inputs)
 
         outcome = await self._persistently(stage, number, call)
@@ -390,12 +390,6 @@ class StageRunner:
                 )
                 if is_lost and any(id(part) in held for part in parts):
                     del self._tasks[(reading.stage, each)]
-
-
-def _size(inputs: Sequence[Input], but_of: ExecutorId | None = None) -> int:
-    """Return the bytes of inputs, without those of one executor."""
-    parts = (part for each in inputs for part in each.parts)
-    return sum(part.size_bytes for part in parts if part.executor_id != but_of)
 
 
 def _is_made(task: asyncio.Task[TaskOutcome]) -> bool:
