@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError, QueryError
+from caraway_core.loading import registry
 from caraway_core.protocols.remote import ADDED, TAKEN, MergeKey, MergeStep, TableMerge
 from caraway_core.sqltext import merge_statements
 from caraway_core.sqltext.lexer import SqlToken
 from caraway_core.sqltext.merge_statements import MergeClause, MergeStatement
 from caraway_core.sqltext.token_reader import TokenReader, name_of
-from caraway_core.tables import RemoteTable
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import answers, words
 from caraway_engine.remote.writing import InsertingRows, Writing
 
@@ -209,3 +210,8 @@ def _moved(tokens: Sequence[SqlToken]) -> list[SqlToken]:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def is_merged(spec: TableSpec | None) -> bool:
+    """Return whether the table is in a database that merges rows."""
+    return isinstance(spec, RemoteTable) and registry.database_reader(spec.reader).is_merging

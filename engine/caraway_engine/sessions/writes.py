@@ -12,10 +12,10 @@ from datafusion.plan import LogicalPlan
 from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
-from caraway_core.loading import registry
 from caraway_core.statements import DELETE, INSERT, MERGES, UPDATE, Statement, TableWrite
-from caraway_core.tables import RemoteTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution import contexts
+from caraway_engine.remote import merging
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts, plan_nodes, subplans
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -121,7 +121,7 @@ def check(
     if write is None or facts.operation is not Operation.WRITE or write.table not in specs:
         return
     spec = specs.get(targets.get(write.table, write.table))
-    if write.name in MERGES and write.table not in targets and _merges(spec):
+    if write.name in MERGES and write.table not in targets and merging.is_merged(spec):
         return
     if write.name == INSERT or (spec is not None and spec.version is not None):
         return
@@ -137,10 +137,6 @@ def check(
             f"{write.name} of dataset '{write.table}' cannot have a subquery; run the subquery "
             "first and use its values"
         )
-
-
-def _merges(spec: TableSpec | None) -> bool:
-    return isinstance(spec, RemoteTable) and registry.database_reader(spec.reader).is_merging
 
 
 def changes_nothing(dataframe: Any) -> bool:
