@@ -10,7 +10,16 @@ from tests.differential.corpus_cases import ANSWERED, CASES, answered, ids, orde
 from tests.differential.loading import Case
 
 FAILING = [case for case in CASES if case.error]
-ONE_NODE = ("other-partitions", "repeating", "shuffling", "early", "delta", "duckdb", "postgres")
+ONE_NODE = (
+    "other-partitions",
+    "repeating",
+    "shuffling",
+    "early",
+    "clickhouse",
+    "delta",
+    "duckdb",
+    "postgres",
+)
 SEVERAL_TASKS = re.compile(r"\b([2-9]|\d\d+) tasks on")
 LEAST_DIVIDED = {"two-over-postgres": 0.5}
 """The minimum share of divided statements over databases, which answer many aggregates whole."""
