@@ -35,6 +35,9 @@ DIALECTS: dict[str, Opening] = {
     "postgres": postgres_runner.in_postgres,
     "sqlite": sqlite_runner.in_sqlite,
 }
+LONG = frozenset({"adbc/duckdb", "adbc/sqlite", "adbc/standard", "odbc/postgresql", "odbc/sqlite"})
+"""Dialects that the full run tries: over other drivers they are those of others."""
+PARAMS = [pytest.param(each, marks=pytest.mark.full if each in LONG else ()) for each in DIALECTS]
 ODD_DOUBLES = {
     "adbc/sqlite": (INFINITE, -INFINITE),
     "mysql": (),
@@ -127,7 +130,7 @@ def _is_more(sql: str) -> bool:
     return any(word in sql for word in (" WHERE ", " GROUP BY ", " ORDER BY ", "count(", "sum("))
 
 
-@pytest.fixture(scope="module", params=DIALECTS)
+@pytest.fixture(scope="module", params=PARAMS)
 def asking_of(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Asking]:
