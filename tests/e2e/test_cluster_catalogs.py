@@ -162,3 +162,17 @@ def test_a_table_is_created_by_one_executor(running: Running) -> None:
     assert running.rows("DROP TABLE pg.public.made") == [{"count": 0}]
     for name in ("made", "failed"):
         assert running.served.ask(f"SELECT * FROM pg.public.{name}").status == 400
+
+
+def test_rows_are_merged_by_one_executor(running: Running) -> None:
+    running.rows("CREATE TABLE pg.public.merged (n BIGINT PRIMARY KEY, k BIGINT NOT NULL)")
+    merge = (
+        "MERGE INTO pg.public.merged AS t USING (SELECT n, k FROM du.main.t WHERE n <= {}) AS s "
+        "ON t.n = s.n WHEN MATCHED THEN UPDATE SET k = -1 "
+        "WHEN NOT MATCHED THEN INSERT (n, k) VALUES (s.n, s.k)"
+    )
+    assert running.rows(merge.format(10)) == [{"count": 10}]
+    assert running.rows(merge.format(30)) == [{"count": 30}]
+    assert running.rows(
+        "SELECT count(*) AS n, count(*) FILTER (WHERE k = -1) AS old FROM pg.public.merged"
+    ) == [{"n": 30, "old": 10}]

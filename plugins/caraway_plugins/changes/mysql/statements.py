@@ -21,8 +21,11 @@ def effect_of(sql: str, schema: str, relation: tuple[str, str]) -> Effect:
     """
     tokens = list(lexer.significant(sql))
     words = [each.text.upper() for each in tokens[:3]]
-    if not words or words[0] in ("BEGIN", "START", "XA"):
+    if not words or words[0] in ("BEGIN", "START"):
         return "begin"
+    if words[0] == "XA":
+        # The log has the rows of such a transaction before it is known whether they count.
+        return "replace" if words[1:2] in (["COMMIT"], ["PREPARE"]) else "begin"
     if words[0] == "TRUNCATE":
         named = tokens[2 if words[1:2] == ["TABLE"] else 1 :]
         return "truncate" if _first_name(named, schema) == relation else "none"

@@ -78,6 +78,7 @@ class BinaryLog:
         self._open = LoggedChanges(position)
         self._gtid = ""
         self._seen = 0
+        self._is_open = False
         self._told_s = time.monotonic()
 
     def start(self) -> None:
@@ -152,7 +153,9 @@ class BinaryLog:
     def _take(self, event: Any) -> None:
         match event:
             case MariadbGtidEvent():
-                self._gtid, self._seen = event.gtid, 0
+                if self._is_open and self._seen:
+                    raise self._replaced()  # One of XA has no end yet.
+                self._gtid, self._seen, self._is_open = event.gtid, 0, True
             case XidEvent():
                 self._end(event)
             case QueryEvent():
@@ -223,15 +226,12 @@ class BinaryLog:
             case "alter":
                 self._check()
             case "replace":
-                raise PositionLostError(
-                    f"{self._table.title} was replaced, or a statement changed it that was not "
-                    "logged as rows; reloading"
-                )
+                raise self._replaced()
         self._end(event)
 
     def _end(self, event: Any) -> None:
         """End a transaction."""
-        self._position = self._position.after(self._gtid)
+        self._position, self._is_open = self._position.after(self._gtid), False
         is_due = time.monotonic() - self._told_s > _TELL_S
         if self._open.rows or self._open.position.taken or is_due:
             self._flush(self._position, event, is_whole=True)
@@ -249,6 +249,12 @@ class BinaryLog:
             with suppress(queue.Full):
                 self._made.put(made, timeout=_PUT_S)
                 return
+
+    def _replaced(self) -> PositionLostError:
+        return PositionLostError(
+            f"{self._table.title} was replaced, or changed in a way that the log does not have as "
+            "rows of one transaction; reloading"
+        )
 
     def _changed(self, what: str) -> DatasetError:
         return DatasetError(

@@ -262,6 +262,24 @@ async def test_definitions_that_change_it_stop_or_reload(
     assert is_lost == (words == "was replaced")
 
 
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+async def test_distributed_transactions_reload(end: str, orders: Mariadb) -> None:
+    begin = ("XA START 'x'", "INSERT INTO orders VALUES (3, 'c')", "XA END 'x'", "XA PREPARE 'x'")
+    async with following(source(orders)) as followed:
+        await followed.rows(3)
+        orders.execute(*begin, "XA ROLLBACK 'x'", "INSERT INTO orders VALUES (4, 'd')")
+        with pytest.raises(PositionLostError):
+            await followed.rows(1)
+    async with following(source(orders)) as followed:
+        assert [row[1] for row in await followed.rows(4)] == [None, 1, 2, 4]
+        orders.execute(*begin, f"XA {end} 'x'", "INSERT INTO orders VALUES (5, 'e')")
+        with pytest.raises(PositionLostError):
+            await followed.rows(1)
+    expected = [None, 1, 2, *([3] if end == "COMMIT" else []), 4, 5]
+    async with following(source(orders)) as followed:
+        assert [row[1] for row in await followed.rows(len(expected))] == expected
+
+
 async def test_a_server_that_dies_is_an_error_and_nothing_is_lost(orders: Mariadb) -> None:
     async with following(source(orders)) as followed:
         await followed.rows(3)
