@@ -46,7 +46,7 @@ class MysqlSource:
 
     declaration = declared.MYSQL
     capabilities = SourceCapabilities(
-        projection=True, filters=True, limit=True, splits=True, statements=True
+        projection=True, filters=True, limit=True, splits=True, statements=True, changes=True
     )
 
     def resolve(self, request: SourceRequest) -> TableSpec:
