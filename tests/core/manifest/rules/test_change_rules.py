@@ -20,6 +20,7 @@ def dataset(origin: str, *keys: str) -> str:
         ("debezium:topic", (COLUMNS, "acceleration: {primary_key: id}")),
         ("postgres:public.t", ("acceleration: {refresh_mode: changes}",)),
         ("postgres:t", (COLUMNS, "acceleration: {refresh_mode: changes, primary_key: id}")),
+        ("mysql:t", ("acceleration: {refresh_mode: changes}",)),
         ("postgres:t", ("columns: [{name: id}]", "acceleration: {refresh_mode: changes}")),
     ],
 )
@@ -78,7 +79,7 @@ def test_a_source_that_is_not_followed_may_be_written(loads: Loads, acceleration
         (
             "file:a.csv",
             ("acceleration: {refresh_mode: changes}",),
-            "the connector 'file' has no changes; these have: cdc, debezium, kafka, postgres",
+            "has no changes; these have: cdc, debezium, kafka, mysql, postgres",
         ),
     ],
 )
