@@ -1,33 +1,32 @@
 """Plans statements, and caches the plans while the tables of the session stay the same."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from datafusion import SessionContext, SQLOptions
 from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan as Substrait
 
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError, SourceNotReadError
 from caraway_core.ids import TableName
-from caraway_core.sqltext import explained, placeholders
+from caraway_core.sqltext import explained
 from caraway_core.statements import MERGES, Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
-from caraway_engine import known_faults
 from caraway_engine.execution import frugal, whole_reads
-from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
+from caraway_engine.known_faults import PlannedStatement, names
 from caraway_engine.rows import coercion
 from caraway_engine.searching import embedding
-from caraway_engine.sessions import answered, distribution, plans, typed_values, writes
+from caraway_engine.sessions import answered, distribution, plans, writes
+from caraway_engine.sessions.framing import READ_WRITE, StatementFraming
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
-from caraway_engine.sessions.positions import Positions, Showable
+from caraway_engine.sessions.positions import Positions
 from caraway_engine.sessions.registered import READ_ONLY, Registered
 from caraway_engine.sessions.reruns import Reruns, is_wide_listing
 from caraway_engine.sessions.versions import Shown, Views
-from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
+from caraway_engine.statements import plan_facts, scalars, statements, viewing
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
 from caraway_engine.table_functions import stand_ins
 
@@ -35,7 +34,6 @@ _LISTINGS = frozenset(
     {TableName("information_schema.schemata"), TableName("information_schema.df_settings")}
 )
 _EXPLAINED = (Operation.EXPLAIN, Operation.ANALYZE)
-_READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 
 
 class StatementPlanner:
@@ -47,9 +45,9 @@ class StatementPlanner:
         self._contexts = registered.contexts
         self._kept = KeptPlans()
         self.reruns = Reruns(registered.contexts, registered.facts_of)
-        self._schemas = KnownSchemas()
         self._answered = answered.AnsweredPlans(registered)
         self._positions = Positions(registered.scratch, registered.views)
+        self._framing = StatementFraming(registered, self._positions)
 
     def startable(self, statement: Statement) -> Startable:
         """Plan a statement, and check that the rows that it reads are in memory.
@@ -208,7 +206,7 @@ class StatementPlanner:
         """
         try:
             with viewing.limits_of(statement), self._read(statement) as read:
-                dataframe = self._framed(read, _READ_WRITE).dataframe
+                dataframe = self._framing.frame(read, READ_WRITE).dataframe
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
         facts = plan_facts.of(dataframe.logical_plan())
@@ -220,11 +218,11 @@ class StatementPlanner:
         Raises:
             QueryError: a call is wrong, or the statement cannot be planned.
         """
-        options = _READ_WRITE if statement.writable else READ_ONLY
+        options = READ_WRITE if statement.writable else READ_ONLY
         try:
             with self._registered.inputs.holding(statement.given):
                 return self._registered.searches.planned(
-                    statement, lambda each: self._framed(each, options)
+                    statement, lambda each: self._framing.frame(each, options)
                 )
         except BaseException as exc:
             with viewing.limits_of(statement):
@@ -242,10 +240,10 @@ class StatementPlanner:
     def _plan(self, statement: Statement) -> StatementPlan:
         if plan := self.kept(statement):
             return plan
-        options = _READ_WRITE if statement.writable and not statement.defines else READ_ONLY
+        options = READ_WRITE if statement.writable and not statement.defines else READ_ONLY
         try:
             with viewing.limits_of(statement):
-                framed = self._framed(statement, options)
+                framed = self._framing.frame(statement, options)
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             is_listing = not _LISTINGS.isdisjoint(facts.scans)
@@ -257,7 +255,7 @@ class StatementPlanner:
                 # This context has one partition, as the context for products does.
                 dataframe, is_product = self._described(statement, framed, facts), True
             else:
-                dataframe = self._runnable(dataframe, is_product, settings_off)
+                dataframe = self._framing.runnable(dataframe, is_product, settings_off)
             if facts.changes_rows:
                 logical = dataframe.logical_plan()
                 dataframe = self._contexts.changing.create_dataframe_from_logical_plan(logical)
@@ -311,7 +309,7 @@ class StatementPlanner:
     def _merged(self, statement: Statement, sql: str) -> Any:
         """Plan the rows of a MERGE, with the parameters of the statement."""
         with viewing.limits_of(statement):
-            return self._framed(replace(statement, sql=sql), READ_ONLY).dataframe
+            return self._framing.frame(replace(statement, sql=sql), READ_ONLY).dataframe
 
     def _changes_nothing(self, dataframe: Any) -> bool:
         # Optimizing computes constants, which may fail.
@@ -335,74 +333,6 @@ class StatementPlanner:
         values = scalars.values(statement.parameters)
         return context.sql(framed.sql, options=READ_ONLY, param_values=values)
 
-    def _framed(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
-        """Plan a statement, rewritten where needed to avoid known faults of the engine."""
-        found = placeholders.find(statement.sql)
-        found.check(statement.parameters)
-        bounds.check(found.sql, statement.parameters, self._registered.sizes)
-        values = scalars.values(statement.parameters)
-        frame = partial(
-            known_faults.planned,
-            self._contexts.main,
-            plan=lambda text: self._dataframe(statement, text, {}, options),
-            parameters=values,
-            relations=self._registered.relations(),
-            known=self._schemas,
-        )
-        return typed_values.planned(found.sql, values, frame)
-
-    def _dataframe(
-        self,
-        statement: Statement,
-        sql: str,
-        shown: Mapping[TableName, Showable],
-        options: SQLOptions,
-    ) -> Any:
-        """Plan the text of a statement over the tables that `shown` and `bound` substitute."""
-        values = scalars.values(statement.parameters)
-        installed = self._registered.installed
-        bound = {name: other for name, other in statement.bound.items() if other in installed}
-
-        def plan(context: SessionContext) -> Any:
-            frame = context.sql(sql, options=options, param_values=values)
-            if statement.as_changes:
-                specs = self._registered.snapshot.tables
-                return writes.changes(frame, context, statement, specs)
-            return self._redirected(frame, context, statement.targets)
-
-        found = self._registered.stand_ins.keys() & {each.name for each in statement.found or ()}
-        if not shown and not bound and not found:
-            made = plan(self._contexts.main)
-            if not (statement.targets and plan_facts.of(made.logical_plan()).changes_rows):
-                return made
-            shown = {
-                name: writes.Other(installed[target][1])
-                for name, target in statement.targets.items()
-            }
-        logical = self._positions.planned(shown, sql, plan, bound, found)
-        return self._contexts.main.create_dataframe_from_logical_plan(logical)
-
-    def _redirected(
-        self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]
-    ) -> Any:
-        """Redirect an INSERT to the table that `targets` names for its dataset."""
-        if not targets:
-            return dataframe
-        insertion = writes.insertion(dataframe.logical_plan(), targets)
-        if insertion is None:
-            return dataframe
-        rows = {"insertion": insertion.rows(context)}
-        with self._registered.inputs.passing((), rows) as token, viewing.with_sources():
-            return context.sql(insertion.sql(f"{token}insertion"), options=_READ_WRITE)
-
-    def _runnable(self, dataframe: Any, is_product: bool, settings_off: frozenset[str]) -> Any:
-        """Plan a statement again if the main context with default settings must not run it."""
-        context = self._contexts.main
-        if is_product:
-            context = self._contexts.serial
-            dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
-        return names.without(context, dataframe, settings_off)
-
     def _pruned(self, statement: Statement, plan: StatementPlan, views: Views) -> Shown:
         """Return the partitions that a statement needs, for tables that can be pruned."""
         tables = self._versions.prunable(plan.stored)
@@ -421,11 +351,11 @@ class StatementPlanner:
         key = plans.key_of(statement)
         if key and (known := self._positions.recall(key, views)):
             return known
-        options = _READ_WRITE if statement.writable else READ_ONLY
+        options = READ_WRITE if statement.writable else READ_ONLY
         try:
             with viewing.limits_of(statement):
-                dataframe = self._dataframe(statement, plan.sql, views, options)
-            dataframe = self._runnable(dataframe, plan.is_product, plan.settings_off)
+                dataframe = self._framing.dataframe(statement, plan.sql, views, options)
+            dataframe = self._framing.runnable(dataframe, plan.is_product, plan.settings_off)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes

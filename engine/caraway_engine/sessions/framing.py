@@ -1,0 +1,98 @@
+"""Plans the text of a statement, rewritten and over other tables where it needs that."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from datafusion import SessionContext, SQLOptions
+
+from caraway_core.ids import TableName
+from caraway_core.sqltext import placeholders
+from caraway_core.statements import Statement
+from caraway_engine import known_faults
+from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
+from caraway_engine.sessions import typed_values, writes
+from caraway_engine.sessions.positions import Positions, Showable
+from caraway_engine.sessions.registered import Registered
+from caraway_engine.statements import bounds, plan_facts, scalars, viewing
+
+READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
+
+
+class StatementFraming:
+    """Makes the plan of the engine from the text of a statement."""
+
+    def __init__(self, registered: Registered, positions: Positions) -> None:
+        """Take the tables, and the plans over them at positions of their logs."""
+        self._registered = registered
+        self._contexts = registered.contexts
+        self._positions = positions
+        self._schemas = KnownSchemas()
+
+    def frame(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
+        """Plan a statement, rewritten where needed to avoid known faults of the engine."""
+        found = placeholders.find(statement.sql)
+        found.check(statement.parameters)
+        bounds.check(found.sql, statement.parameters, self._registered.sizes)
+        values = scalars.values(statement.parameters)
+        frame = partial(
+            known_faults.planned,
+            self._contexts.main,
+            plan=lambda text: self.dataframe(statement, text, {}, options),
+            parameters=values,
+            relations=self._registered.relations(),
+            known=self._schemas,
+        )
+        return typed_values.planned(found.sql, values, frame)
+
+    def dataframe(
+        self,
+        statement: Statement,
+        sql: str,
+        shown: Mapping[TableName, Showable],
+        options: SQLOptions,
+    ) -> Any:
+        """Plan the text of a statement over the tables that `shown` and `bound` substitute."""
+        values = scalars.values(statement.parameters)
+        installed = self._registered.installed
+        bound = {name: other for name, other in statement.bound.items() if other in installed}
+
+        def plan(context: SessionContext) -> Any:
+            frame = context.sql(sql, options=options, param_values=values)
+            if statement.as_changes:
+                specs = self._registered.snapshot.tables
+                return writes.changes(frame, context, statement, specs)
+            return self._redirected(frame, context, statement.targets)
+
+        found = self._registered.stand_ins.keys() & {each.name for each in statement.found or ()}
+        if not shown and not bound and not found:
+            made = plan(self._contexts.main)
+            if not (statement.targets and plan_facts.of(made.logical_plan()).changes_rows):
+                return made
+            shown = {
+                name: writes.Other(installed[target][1])
+                for name, target in statement.targets.items()
+            }
+        logical = self._positions.planned(shown, sql, plan, bound, found)
+        return self._contexts.main.create_dataframe_from_logical_plan(logical)
+
+    def _redirected(
+        self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]
+    ) -> Any:
+        """Redirect an INSERT to the table that `targets` names for its dataset."""
+        if not targets:
+            return dataframe
+        insertion = writes.insertion(dataframe.logical_plan(), targets)
+        if insertion is None:
+            return dataframe
+        rows = {"insertion": insertion.rows(context)}
+        with self._registered.inputs.passing((), rows) as token, viewing.with_sources():
+            return context.sql(insertion.sql(f"{token}insertion"), options=READ_WRITE)
+
+    def runnable(self, dataframe: Any, is_product: bool, settings_off: frozenset[str]) -> Any:
+        """Plan a statement again if the main context with default settings must not run it."""
+        context = self._contexts.main
+        if is_product:
+            context = self._contexts.serial
+            dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        return names.without(context, dataframe, settings_off)
