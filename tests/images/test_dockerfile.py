@@ -192,7 +192,10 @@ print(*{{name.lower().replace("_", "-") for root in roots for name in known.get(
     pinned = (ROOT / "requirements" / requirements).read_text()
     held = set(re.findall(r"^([a-z0-9.-]+)==", pinned, re.MULTILINE))
     # Imported where they happen to be installed, by those that can do without; psutil is Ray's own.
-    optional = {"pandas", "psutil", "rfc3339-validator", "setuptools", "six", "uvloop", "zstandard"}
+    optional = {
+        "backports.zstd", "pandas", "psutil", "rfc3339-validator", "setuptools", "six", "uvloop",
+        "zstandard",
+    }  # fmt: skip
     # Several packages share the root `google`.
     shared = {name.lower() for name in packages_distributions()["google"]}
     assert imported - held - optional - shared - {"caraway"} == set()
