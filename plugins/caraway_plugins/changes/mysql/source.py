@@ -15,7 +15,7 @@ from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
 from caraway_plugins.changes.mysql import collecting, looking, positions
 from caraway_plugins.changes.mysql.looking import FollowedTable
 from caraway_plugins.changes.mysql.positions import MysqlPosition
-from caraway_plugins.changes.mysql.streaming import BinaryLog, LoggedChanges, StreamLimits
+from caraway_plugins.changes.mysql.streaming import BinaryLog, LoggedChanges, LogLimits
 from caraway_plugins.sources.mysql import connecting, decoding
 
 _WAIT_S = 0.5
@@ -30,9 +30,9 @@ _SNAPSHOT = (
 class MysqlChanges:
     """Implements `ChangeSource` for a table of MariaDB."""
 
-    def __init__(self, request: ChangeRequest, limits: StreamLimits | None = None) -> None:
+    def __init__(self, request: ChangeRequest, limits: LogLimits | None = None) -> None:
         self._request = request
-        self._limits = limits or StreamLimits()
+        self._limits = limits or LogLimits()
 
     async def schema(self) -> pa.Schema:
         return (await self._look()).schema

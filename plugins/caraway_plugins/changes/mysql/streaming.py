@@ -40,7 +40,7 @@ _IS_NULL = "null"
 
 
 @dataclass(frozen=True, slots=True)
-class StreamLimits:
+class LogLimits:
     """The size of a piece of a transaction, and how many pieces wait."""
 
     rows: int = 5_000
@@ -66,7 +66,7 @@ class BinaryLog:
         table: FollowedTable,
         position: MysqlPosition,
         check: Callable[[], None],
-        limits: StreamLimits,
+        limits: LogLimits,
     ) -> None:
         """Take what checks the table after a statement that may have changed it."""
         self._table, self._position, self._limits = table, position, limits

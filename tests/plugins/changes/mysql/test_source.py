@@ -12,7 +12,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
 from caraway_plugins.changes.mysql.source import MysqlChanges
-from caraway_plugins.changes.mysql.streaming import StreamLimits
+from caraway_plugins.changes.mysql.streaming import LogLimits
 from tests.kit.deadlines import until
 from tests.kit.mariadb import LOGGED, Mariadb, serving
 
@@ -40,7 +40,7 @@ def source(
     path: str = "orders",
     declared: Sequence[pa.Field] = (),
     key: tuple[str, ...] = (),
-    limits: StreamLimits | None = None,
+    limits: LogLimits | None = None,
     **params: str,
 ) -> MysqlChanges:
     given = {**server.params, **params}
@@ -127,7 +127,7 @@ async def test_it_goes_on_after_its_position(orders: Mariadb) -> None:
 async def test_a_long_transaction_comes_in_pieces_and_each_is_applied_once(
     orders: Mariadb,
 ) -> None:
-    limits = StreamLimits(rows=4, waiting=1)
+    limits = LogLimits(rows=4, waiting=1)
     async with following(source(orders, limits=limits)) as followed:
         await followed.rows(3)
         values = ", ".join(f"({number}, 'n')" for number in range(10, 20))
