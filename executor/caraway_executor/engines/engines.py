@@ -172,7 +172,7 @@ class Engines:
         self.suspects.check(key)
         seat, leave = await self.trials.await_seat()
         try:
-            await seat.newest()
+            await seat.idle()
             began_s = time.monotonic()
             answer = await self._moved(seat, lambda each: each.call(method, *arguments))
             self.long_planning.took(key, time.monotonic() - began_s)
@@ -345,7 +345,7 @@ class _Run:
         self._engines.suspects.check(self._key)
         seat, self._leave = await self._engines.trials.await_seat()
         try:
-            await seat.newest()
+            await seat.idle()
             began_s = time.monotonic()
             stream = await self._engines.begin_statement(seat, self._method, *self._arguments)
         except BaseException:

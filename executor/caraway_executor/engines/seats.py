@@ -154,6 +154,17 @@ class Seat:
             return process
         return await self._renewed()
 
+    async def idle(self) -> EngineProcess:
+        """Return a process without work and with the newest catalog, for one statement alone.
+
+        A statement that had this seat before may still run. Its process finishes it, unless there
+        are too many such processes; then both run in one.
+        """
+        process = self._process
+        if process is not None and process.works and len(self.retired) < _MOST_RETIRED:
+            self.retire(process)
+        return await self.newest()
+
     def retire(self, process: EngineProcess) -> None:
         """Let a process finish its work, and start another one for new work."""
         if process is not self._process:

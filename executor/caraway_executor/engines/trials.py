@@ -8,7 +8,7 @@ from caraway_core.errors import OverloadedError
 from caraway_executor.engines.seats import Seat
 
 _LONGEST_WAIT_S = 60.0
-_TURN_S = 30.0
+_TURN_S = 5.0
 """A statement that ends an engine does so within seconds; a harmless one may take hours."""
 
 
@@ -41,6 +41,7 @@ class Trials:
     """Gives each suspect a seat of its own; there are few seats, so others wait."""
 
     def __init__(self, seats: Sequence[Seat]) -> None:
+        self.seats = tuple(seats)
         self._free = list(seats)
         self._places = asyncio.Semaphore(len(seats))
 

@@ -3,12 +3,16 @@
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from caraway_core.ids import TableName
-from caraway_executor.engines import watching
+from caraway_core.ids import TableName, new_query_id
+from caraway_core.statements import Statement
+from caraway_executor.engines import trials, watching
 from caraway_executor.engines.causes import Cause
+from caraway_executor.engines.seats import Seat
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.engine_pools import (
@@ -132,3 +136,30 @@ async def test_statements_go_on_while_native_code_keeps_all_threads(
         for each in hostile:
             each.cancel()
         await asyncio.wait(hostile)
+
+
+async def test_a_seat_whose_turn_is_over_is_shared_with_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trials, "_TURN_S", 0.0)
+    catalog = snapshot({"t": memory(n=[1, 2, 3]), "long": memory(s=[LONG] * 100)})
+    async with engines(catalog) as made:
+
+        async def alone(sql: str, **parameters: str) -> list[dict[str, Any]]:
+            statement = Statement(sql, parameters)
+            return await read(await made.execute(new_query_id(), statement, is_suspect=True))
+
+        seats = made.trials.seats
+        hostile = [
+            asyncio.ensure_future(alone(NATIVE, **{"1": str(number)}))
+            for number in range(2 * len(seats))
+        ]
+        await eventually(lambda: are_occupied(seats), "each seat has two of them")
+        assert await alone("SELECT sum(n) AS n FROM t") == [{"n": 6}]
+        for each in hostile:
+            each.cancel()
+        await asyncio.wait(hostile)
+
+
+async def are_occupied(seats: Sequence[Seat]) -> bool:
+    return all(sum(len(process.works) for process in seat.processes) == 2 for seat in seats)
