@@ -69,4 +69,5 @@ def test_cutting_leaves_no_descriptor_open() -> None:
         before = len(os.listdir("/dev/fd"))
         for _ in range(20):
             connections.cut(port)
-        assert len(os.listdir("/dev/fd")) == before
+        # Fewer are no fault: others in this process may close theirs meanwhile.
+        assert len(os.listdir("/dev/fd")) <= before
