@@ -121,7 +121,7 @@ class RemoteChanger(RemoteWriter, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MergeStep:
-    """What a MERGE does with rows that a clause takes: a column of each pair gets a value.
+    """One clause of a MERGE: in the rows that it takes, a column of each pair gets a value.
 
     The values are columns of the rows. `number` is the one of the clause. A step for rows of the
     table without pairs deletes them.
