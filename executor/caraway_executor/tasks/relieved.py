@@ -7,6 +7,7 @@ from functools import partial
 import pyarrow as pa
 
 from caraway_core.errors import (
+    CatalogMovedError,
     OutOfMemoryQueryError,
     ShuttingDownError,
     UnavailableError,
@@ -73,6 +74,8 @@ class RelievedExecutor:
 
         async def there(is_suspect: bool) -> BatchStream:
             catalog = self._newest.snapshot
+            if task.catalog_version != catalog.version:
+                raise CatalogMovedError(task.catalog_version)
             return await relief.run_task(catalog, task, inputs, is_suspect=is_suspect)
 
         return await self._begun(_Ways(here, there, has_names=False), is_here=is_here)
@@ -138,7 +141,8 @@ class _Ways:
         stay.can_leave = False
         try:
             return await self.there(left.is_suspect)
-        except (OutOfMemoryQueryError, UnavailableError):
+        except (CatalogMovedError, OutOfMemoryQueryError, UnavailableError):
+            # Other processes have the newest catalog alone.
             with stay.waiting():
                 return await self.here()
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import OutOfMemoryQueryError, UnavailableError
-from caraway_core.ids import QueryId, new_query_id
+from caraway_core.errors import CatalogMovedError, OutOfMemoryQueryError, UnavailableError
+from caraway_core.ids import CatalogVersion, QueryId, new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement
@@ -116,7 +116,14 @@ async def test_statements_over_rows_that_only_this_process_has_stay() -> None:
             assert sorted(await answer(executor, text)) == ["here", "new"]
 
 
-@pytest.mark.parametrize("error", [OutOfMemoryQueryError("full"), UnavailableError("away")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        CatalogMovedError(CatalogVersion(2)),
+        OutOfMemoryQueryError("full"),
+        UnavailableError("away"),
+    ],
+)
 async def test_what_cannot_run_elsewhere_waits_here(error: Exception) -> None:
     async with starved() as (executor, other):
         other.error = error
@@ -142,3 +149,15 @@ async def test_a_task_without_a_slot_begins_elsewhere() -> None:
             await executor.run_task(asked, [rows], is_here=False)
         stream = await executor.run_task(asked, [rows])
         assert [each[0].to_pylist() async for each in stream] == [[1]]
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+async def test_a_task_of_an_earlier_catalog_stays(is_here: bool) -> None:
+    async with starved() as (executor, _):
+        asked = task("SELECT sum(v) FROM $t", {"$t": NUMBERS})
+        local = executor._local
+        local.prepare(snapshot({"t": memory(w=["here"])}, version=asked.catalog_version + 1))
+        local.publish()
+        rows = rows_of("t", pa.table({"v": [1, 2]}))
+        stream = await executor.run_task(asked, [rows], is_here=is_here)
+        assert [each[0].to_pylist() async for each in stream] == [[3]]
