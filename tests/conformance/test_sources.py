@@ -1,364 +1,43 @@
 """Requirements for every source of tables, whatever holds its data.
 
-A source joins with a class that writes rows to where it reads them: see `SOURCES`.
+A source joins with a class that writes rows to where it reads them: see `SOURCES` and `SERVED`.
 """
 
 import itertools
-import json
 import pickle
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
 
-import deltalake
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.errors import DatasetError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.loading.declarations import Connector
-from caraway_core.protocols.sources import Source, SourceRequest
+from caraway_core.protocols.sources import Source
 from caraway_core.tables import MemoryTable, TableSpec, scanners
 from caraway_core.tables.scanners import ColumnFilter, RowRequest
 from caraway_engine.rows.plain import plain_schema
 from caraway_plugins.sources import key_ranges
-from caraway_plugins.sources.api import filtering
 from caraway_plugins.sources.api.source import ApiSource
 from tests.conformance import documented
+from tests.conformance.served_sources import FIXTURES, SERVED
+from tests.conformance.source_kinds import ROWS, SOURCES, Kind
+from tests.kit import mariadb as mariadb_tables
 from tests.kit import (
-    adbc_drivers,
-    api_server,
-    duckdb_files,
-    graphql_server,
-    iceberg_tables,
-    odbc_drivers,
     remote,
     sqlite_files,
 )
-from tests.kit import mariadb as mariadb_tables
-from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
-from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.engine import rows, session
-from tests.kit.fakesnow_server import FakesnowServer
-from tests.kit.flight_sql_server import FlightSqlServer
-from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
 
-MOMENT = datetime(2024, 2, 29, 12, 30, 15, 123456)
-ROWS = pa.table(
-    {
-        "id": pa.array([1, 2, 3, 4, None], pa.int64()),
-        "small": pa.array([1, -1, None, 32767, 0], pa.int16()),
-        "price": pa.array(
-            [Decimal("1.50"), Decimal("-0.01"), None, Decimal("9999999999999.99"), Decimal(0)],
-            pa.decimal128(15, 2),
-        ),
-        "ratio": pa.array([0.0, -0.0, float("nan"), float("inf"), None], pa.float64()),
-        "name": ["Ä", "it's", "", None, "a\nb"],
-        "is_on": [True, False, None, True, False],
-        "day": [date(2024, 2, 29), date(1, 1, 1), None, date(9999, 12, 31), date(1970, 1, 1)],
-        "at": pa.array([MOMENT, None, MOMENT, datetime(1970, 1, 1), MOMENT], pa.timestamp("us")),
-        "moment": pa.array([MOMENT.replace(tzinfo=UTC)] * 5, pa.timestamp("us", "UTC")),
-    }
-)  # fmt: skip
 _names = itertools.count()
 
 
-class Kind(Protocol):
-    """Writes rows to where a source reads them."""
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        """Write a table, or replace it; returns what a dataset over it asks of its source."""
-        ...
-
-    def absent(self) -> SourceRequest:
-        """Return a request for a table that does not exist."""
-        ...
-
-
-class Parquet:
-    """A folder of Parquet files."""
-
-    def __init__(self, folder: Path, _server: Server) -> None:
-        self._folder = folder
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        (self._folder / name).mkdir(exist_ok=True)
-        pq.write_table(rows, self._folder / name / "part.parquet")
-        return self._request(f"{name}/")
-
-    def absent(self) -> SourceRequest:
-        return self._request("none/")
-
-    def _request(self, path: str) -> SourceRequest:
-        folder = self._folder
-        return SourceRequest(TableName("t"), "file", path, {}, (), "read", folder, folder)
-
-
-class Delta:
-    """A Delta Lake table."""
-
-    def __init__(self, folder: Path, _server: Server) -> None:
-        self._folder = folder
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        deltalake.write_deltalake(
-            self._folder / name, rows, mode="overwrite", schema_mode="overwrite"
-        )
-        return self._request(name)
-
-    def absent(self) -> SourceRequest:
-        return self._request("none")
-
-    def _request(self, path: str) -> SourceRequest:
-        folder = self._folder
-        return SourceRequest(TableName("t"), "delta", path, {}, (), "read", folder, folder)
-
-
-class Iceberg:
-    """A table of Iceberg in a folder. Its integers have 32 or 64 bits."""
-
-    def __init__(self, folder: Path, _server: Server) -> None:
-        self._folder = folder
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        iceberg_tables.create(self._folder, rows, name)
-        short = [each for each in rows.schema if each.type == pa.int16()]
-        return iceberg_tables.request(self._folder, name, short)
-
-    def absent(self) -> SourceRequest:
-        return iceberg_tables.request(self._folder, "none")
-
-
-class Postgres:
-    """A table of PostgreSQL."""
-
-    def __init__(self, _folder: Path, server: Server) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        self._server.execute(f'DROP TABLE IF EXISTS "{name}"')
-        remote.load(self._server, name, rows, key="key" if "key" in rows.column_names else "")
-        return remote.request(self._server, name, pg_pass="hunter2")
-
-    def absent(self) -> SourceRequest:
-        return remote.request(self._server, "none")
-
-
-class Duckdb:
-    """A table of a DuckDB file."""
-
-    def __init__(self, folder: Path, _server: Server) -> None:
-        self._file = folder / "tables.duckdb"
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        duckdb_files.load(self._file, name, rows)
-        return duckdb_files.request(self._file, name)
-
-    def absent(self) -> SourceRequest:
-        return duckdb_files.request(self._file, "none")
-
-
-class Sqlite:
-    """A table of a SQLite file."""
-
-    def __init__(self, folder: Path, _server: Server) -> None:
-        self._file = folder / "tables.db"
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        sqlite_files.load(self._file, name, rows)
-        return sqlite_files.request(self._file, name)
-
-    def absent(self) -> SourceRequest:
-        return sqlite_files.request(self._file, "none")
-
-
-class Mysql:
-    """A table of MariaDB."""
-
-    def __init__(self, server: Mariadb) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        mariadb_tables.load(self._server, name, rows, "key" if "key" in rows.schema.names else "")
-        return mariadb_tables.request(self._server, name, mysql_pass="")
-
-    def absent(self) -> SourceRequest:
-        return mariadb_tables.request(self._server, "none")
-
-
-class FlightSql:
-    """A table of a Flight SQL server."""
-
-    def __init__(self, server: FlightSqlServer) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        self._server.load(name, rows)
-        return self._server.request(name)
-
-    def absent(self) -> SourceRequest:
-        return self._server.request("none")
-
-
-class Adbc:
-    """A table of a Flight SQL server, over a driver that the manifest names."""
-
-    def __init__(self, server: FlightSqlServer) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        self._server.load(name, rows)
-        return adbc_drivers.of_flight_sql(self._server, name)
-
-    def absent(self) -> SourceRequest:
-        return adbc_drivers.of_flight_sql(self._server, "none")
-
-
-class Clickhouse:
-    """A table of ClickHouse, which has no moments without a zone."""
-
-    def __init__(self, server: ClickhouseServer) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        self._server.load(name, rows)
-        return replace(self._server.request(name), declared=tuple(rows.schema))
-
-    def absent(self) -> SourceRequest:
-        return self._server.request("none")
-
-
-class Snowflake:
-    """A table of Snowflake, whose integers are decimals."""
-
-    def __init__(self, server: FakesnowServer) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        self._server.load(name, rows)
-        request = self._server.request(f'DB.S."{name}"')
-        return replace(request, declared=tuple(rows.schema))
-
-    def absent(self) -> SourceRequest:
-        return self._server.request("DB.S.NONE")
-
-
-class Odbc:
-    """A table of MariaDB, over a driver that the manifest names; it has no booleans and zones."""
-
-    def __init__(self, server: Mariadb) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        mariadb_tables.load(self._server, name, rows)
-        return replace(self._request(name), declared=tuple(rows.schema))
-
-    def absent(self) -> SourceRequest:
-        return self._request("none")
-
-    def _request(self, name: str) -> SourceRequest:
-        request = odbc_drivers.of_mariadb(self._server, name, odbc_dialect="mysql")
-        login = request.params["odbc_connection_string"] + ";Description=hunter2"
-        return replace(request, params={**request.params, "odbc_connection_string": login})
-
-
-class Api:
-    """An API that pages by offsets. Its values are JSON, so the manifest declares their types."""
-
-    def __init__(self, server: ApiServer) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        self._server.answers[f"/{name}"] = api_server.pages(kept_as_json(rows))
-        return self._request(name, tuple(rows.schema))
-
-    def absent(self) -> SourceRequest:
-        return self._request("none", ())
-
-    def _request(self, path: str, declared: tuple[pa.Field, ...]) -> SourceRequest:
-        params = {"pagination_offset_param": "offset", "http_auth_token": "hunter2"}
-        address, folder = f"{self._server.address}/{path}", Path()
-        return SourceRequest(
-            TableName("t"), "http", address, params, declared, "read", folder, folder
-        )
-
-
-class Graphql:
-    """A query whose answer has pages. Names of GraphQL are simpler than those of the suite."""
-
-    def __init__(self, server: ApiServer) -> None:
-        self._server = server
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        page = graphql_server.connection(kept_as_json(rows))
-
-        def answer(request: ApiRequest) -> ApiAnswer:
-            after = json.loads(request.body).get("variables", {}).get("after")
-            return ApiAnswer({"data": {"rows": page(400, after)}})
-
-        self._server.answers[f"/{name}"] = answer
-        return self._request(name, tuple(rows.schema))
-
-    def absent(self) -> SourceRequest:
-        return self._request("none", ())
-
-    def _request(self, path: str, declared: tuple[pa.Field, ...]) -> SourceRequest:
-        query = """query($after: String) { rows(after: $after) {
-            nodes { any } pageInfo { hasNextPage endCursor } } }"""
-        params = {"graphql_query": query, "graphql_auth_token": "hunter2"}
-        address, folder = f"{self._server.url}/{path}", Path()
-        return SourceRequest(
-            TableName("t"), "graphql", address, params, declared, "read", folder, folder
-        )
-
-
-def kept_as_json(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows as values of JSON."""
-    return [
-        {
-            name: value
-            if isinstance(value, bool | int | float | str | None)
-            else filtering.written(value)
-            for name, value in row.items()
-        }
-        for row in KEPT["http"](rows).to_pylist()
-    ]
-
-
-class ArrowFile:
-    """A file for the source of docs/contributors/write-a-source.md."""
-
-    def __init__(self, folder: Path, _server: Server) -> None:
-        self._folder = folder
-
-    def write(self, rows: pa.Table, name: str) -> SourceRequest:
-        with pa.ipc.new_file(self._folder / name, rows.schema) as writer:
-            writer.write_table(rows, max_chunksize=2)
-        return self._request(name)
-
-    def absent(self) -> SourceRequest:
-        return self._request("none")
-
-    def _request(self, path: str) -> SourceRequest:
-        folder = self._folder
-        return SourceRequest(TableName("t"), "arrow_file", path, {}, (), "read", folder, folder)
-
-
-SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
-    "file": Parquet,
-    "delta": Delta,
-    "duckdb": Duckdb,
-    "iceberg": Iceberg,
-    "postgres": Postgres,
-    "sqlite": Sqlite,
-    "arrow_file": ArrowFile,
-}
+WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http", "odbc", "snowflake")
+READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
+"""The readers of sources that have several dialects."""
 KEPT = {
     "graphql": mariadb_tables.kept,
     "http": mariadb_tables.kept,
@@ -367,9 +46,6 @@ KEPT = {
     "sqlite": sqlite_files.kept,
 }
 """The rows that remain of others, for databases without NaN."""
-WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http", "odbc", "snowflake")
-READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
-"""The readers of sources that have several dialects."""
 STATEMENTS = [
     "SELECT * FROM t",
     "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
@@ -390,29 +66,6 @@ STATEMENTS = [
     "SELECT id, row_number() OVER (ORDER BY id) AS n FROM t",
     "SELECT id FROM t LIMIT 0",
 ]
-
-
-SERVED: Mapping[str, Callable[[Any], Kind]] = {
-    "adbc": Adbc,
-    "clickhouse": Clickhouse,
-    "flightsql": FlightSql,
-    "graphql": Graphql,
-    "http": Api,
-    "mysql": Mysql,
-    "odbc": Odbc,
-    "snowflake": Snowflake,
-}
-"""The sources with a server of their own."""
-FIXTURES = {
-    "adbc": "flight_sql",
-    "clickhouse": "clickhouse",
-    "flightsql": "flight_sql",
-    "graphql": "api",
-    "http": "api",
-    "mysql": "mariadb",
-    "odbc": "mariadb",
-    "snowflake": "fakesnow",
-}
 
 
 @pytest.fixture(params=[*SOURCES, *SERVED])
