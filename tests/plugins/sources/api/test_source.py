@@ -1,55 +1,18 @@
 """Datasets that are an API over HTTP, from a real server in a thread."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import DatasetError, QueryError
-from caraway_core.tables import scanners
+from caraway_core.errors import QueryError
 from caraway_core.tables.scanners import ColumnFilter, RowRequest
-from caraway_plugins.sources.api import sending, table, turns
-from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
-from tests.plugins.sources import reading
-
-PEOPLE = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3, "name": None}]
-
-
-def dataset(
-    server: ApiServer, path: str, tmp_path: Path, *declared: pa.Field, **params: str
-) -> reading.Dataset:
-    return reading.Dataset("http", f"{server.address}{path}", tmp_path, params, declared)
-
-
-def scan(of: reading.Dataset, request: RowRequest) -> list[dict[str, Any]]:
-    """Read rows as an executor does that has a filter or a limit."""
-    spec = of.resolve()
-    found = [row for batch in scanners.of(spec).scan(spec, request) for row in batch.to_pylist()]
-    return found
-
-
-def cut(rows: list[Any], by: str = "offset") -> Callable[[ApiRequest], ApiAnswer]:
-    """Answer with two rows at most, from an offset or of a page."""
-
-    def answer(request: ApiRequest) -> ApiAnswer:
-        at = int(request.params[by]) if by == "offset" else 2 * (int(request.params[by]) - 1)
-        return ApiAnswer(rows[at : at + 2])
-
-    return answer
-
-
-def refusal(of: reading.Dataset) -> DatasetError:
-    with pytest.raises(DatasetError) as caught:
-        of.resolve()
-    return caught.value
-
-
-# Rows and their columns
+from caraway_plugins.sources.api import table, turns
+from tests.kit.api_server import ApiAnswer, ApiServer
+from tests.plugins.sources.api.datasets import PEOPLE, cut, dataset, refusal, scan
 
 
 def test_an_array_of_objects_is_a_table(server: ApiServer, tmp_path: Path) -> None:
@@ -148,85 +111,6 @@ def test_fields_that_arrive_later_are_left_out(server: ApiServer, tmp_path: Path
     assert of.rows() == [{"v": 1}, {"v": 2}, {"v": 3}]
 
 
-# Pages
-
-
-def test_pages_follow_the_link_header(server: ApiServer, tmp_path: Path) -> None:
-    def answer(request: ApiRequest) -> ApiAnswer:
-        if "after" in request.params:
-            return ApiAnswer(PEOPLE[2:])
-        return ApiAnswer(PEOPLE[:2], headers={"link": '</p?after=2>; rel="next", </>; rel="last"'})
-
-    server.answers["/p"] = answer
-    assert dataset(server, "/p", tmp_path).rows() == PEOPLE
-    assert dataset(server, "/p", tmp_path, pagination="disabled").rows() == PEOPLE[:2]
-
-
-def test_pages_follow_a_cursor(server: ApiServer, tmp_path: Path) -> None:
-    def answer(request: ApiRequest) -> ApiAnswer:
-        at = int(request.params.get("cursor", "0"))
-        following = str(at + 2) if at + 2 < len(PEOPLE) else None
-        return ApiAnswer({"data": PEOPLE[at : at + 2], "meta": {"next": following}})
-
-    server.answers["/p"] = answer
-    params = {
-        "json_pointer": "/data",
-        "pagination_next_pointer": "/meta/next",
-        "pagination_token_param": "cursor",
-    }
-    assert dataset(server, "/p?x=1", tmp_path, **params).rows() == PEOPLE
-    assert {each.params["x"] for each in server.requests} == {"1"}
-
-
-def test_pages_follow_an_address_in_the_answer(server: ApiServer, tmp_path: Path) -> None:
-    server.say("/p", {"data": PEOPLE[:2], "next": "/q"})
-    server.say("/q", {"data": PEOPLE[2:]})
-    params = {"pagination_data_pointer": "/data", "pagination_next_pointer": "/next"}
-    assert dataset(server, "/p", tmp_path, **params).rows() == PEOPLE
-
-
-@pytest.mark.parametrize(("by", "param"), [("offset", "offset_param"), ("page", "page_param")])
-def test_pages_have_an_offset_or_a_number(
-    by: str, param: str, server: ApiServer, tmp_path: Path
-) -> None:
-    server.answers["/p"] = cut(PEOPLE, by)
-    params = {f"pagination_{param}": by}
-    assert dataset(server, "/p", tmp_path, **params).rows() == PEOPLE
-    # A server may return fewer rows than the request names, so only an empty page is the end.
-    params |= {"pagination_size_param": "size", "pagination_page_size": "50"}
-    assert dataset(server, "/p", tmp_path, **params).rows() == PEOPLE
-
-
-def test_a_page_after_itself_and_too_many_pages_are_errors(
-    server: ApiServer, tmp_path: Path
-) -> None:
-    server.say("/p", PEOPLE, link='</p>; rel="next"')
-    with pytest.raises(QueryError, match="comes after itself"):
-        scan(dataset(server, "/p", tmp_path), RowRequest(["id"]))
-    server.answers["/q"] = cut(PEOPLE)
-    params = {"pagination_offset_param": "offset", "pagination_max_pages": "1"}
-    with pytest.raises(QueryError, match="more than 1 pages"):
-        scan(dataset(server, "/q", tmp_path, **params), RowRequest(["id"]))
-
-
-def test_a_limit_stops_paging(server: ApiServer, tmp_path: Path) -> None:
-    server.answers["/p"] = cut([{"id": number} for number in range(20)])
-    params = {
-        "pagination_offset_param": "offset",
-        "pagination_size_param": "size",
-        "pagination_page_size": "50",
-    }
-    of = dataset(server, "/p", tmp_path, **params)
-    assert len(scan(of, RowRequest(["id"], limit=3))) == 4
-    assert [each.params["size"] for each in server.requests] == ["50", "3", "3"]
-    server.requests.clear()
-    assert len(of.rows("SELECT * FROM t LIMIT 3")) == 3
-    assert len(server.requests) < 6
-
-
-# Filters
-
-
 FILTERS = "state=state; at>=since"
 
 
@@ -275,148 +159,6 @@ def test_two_filters_of_one_param_are_not_sent(server: ApiServer, tmp_path: Path
     assert server.requests[-1].params == {}
 
 
-# Secrets
-
-
-def test_headers_and_tokens_are_sent_and_never_shown(server: ApiServer, tmp_path: Path) -> None:
-    server.say("/x", [{"a": 1}])
-    params = {"http_headers": "X-Key: hidden", "http_auth_token": "hidden-too"}
-    of = dataset(server, "/x?key=hidden", tmp_path, **params)
-    assert of.rows() == [{"a": 1}]
-    sent = server.requests[-1]
-    assert (sent.headers["x-key"], sent.headers["authorization"]) == ("hidden", "Bearer hidden-too")
-    assert "hidden" not in repr(of.resolve())
-    login = {"http_username": "u", "http_password": "hidden"}
-    dataset(server, "/x", tmp_path, **login).resolve()
-    assert server.requests[-1].headers["authorization"] == "Basic dTpoaWRkZW4="
-    server.answers["/x"] = lambda _: ApiAnswer({"said": "hidden"}, 401)
-    found = refusal(of)
-    assert found.type == "auth" and "hidden" not in found.message
-
-
-def test_another_host_gets_no_secrets(server: ApiServer, other: ApiServer, tmp_path: Path) -> None:
-    other.say("/p", PEOPLE)
-    server.answers["/p"] = lambda _: ApiAnswer(b"", 302, {"location": f"{other.url}/p"})
-    server.say("/q", PEOPLE, link=f'<{other.url}/p>; rel="next"')
-    params = {"http_headers": "X-Key: hidden", "http_auth_token": "hidden"}
-    assert dataset(server, "/p", tmp_path, **params).rows() == PEOPLE
-    assert len(dataset(server, "/q", tmp_path, **params).rows()) == 6
-    assert other.requests and "hidden" not in repr(other.requests)
-    assert "x-key" in server.requests[-1].headers
-
-
-def test_the_same_host_gets_them_after_a_redirect(server: ApiServer, tmp_path: Path) -> None:
-    server.answers["/p"] = lambda _: ApiAnswer(b"", 308, {"location": "/q"})
-    server.say("/q", PEOPLE)
-    assert dataset(server, "/p", tmp_path, http_auth_token="t").rows() == PEOPLE
-    assert server.requests[-1].headers["authorization"] == "Bearer t"
-
-
-def test_redirects_that_do_not_end_and_those_to_elsewhere_are_refused(
-    server: ApiServer, tmp_path: Path
-) -> None:
-    server.answers["/p"] = lambda _: ApiAnswer(b"", 302, {"location": "/p"})
-    assert "redirects too often" in refusal(dataset(server, "/p", tmp_path)).message
-    for place in ("file:///etc/passwd", "http://u:p@127.0.0.1/", "gopher://x"):
-        server.answers["/q"] = lambda _, to=place: ApiAnswer(b"", 302, {"location": to})  # type: ignore[misc] # each has its own
-        assert "not one of the web" in refusal(dataset(server, "/q", tmp_path)).message
-
-
-# Bad days
-
-
-def test_a_busy_server_is_asked_again_after_the_time_it_names(
-    server: ApiServer, tmp_path: Path
-) -> None:
-    for status, headers in ((429, {"retry-after": "0"}), (503, {"retry-after": "0"})):
-        waiting = [ApiAnswer({}, status, headers)] * 3
-
-        def answer(_: ApiRequest, waiting: list[ApiAnswer] = waiting) -> ApiAnswer:
-            return waiting.pop() if waiting else ApiAnswer(PEOPLE)
-
-        server.answers["/p"] = answer
-        server.requests.clear()
-        dataset(server, "/p", tmp_path).resolve()
-        assert len(server.requests) == 4
-
-
-def test_repetitions_and_waits_are_bounded(server: ApiServer, tmp_path: Path) -> None:
-    server.answers["/p"] = lambda _: ApiAnswer({}, 429, {"retry-after": "0"})
-    found = refusal(dataset(server, "/p", tmp_path, max_retries="2"))
-    assert found.type == "unavailable" and len(server.requests) == 3
-    server.requests.clear()
-    server.answers["/p"] = lambda _: ApiAnswer({}, 503, {"retry-after": "3600"})
-    found = refusal(dataset(server, "/p", tmp_path))
-    assert "asks to wait for 3600 s" in found.message and len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "type_"),
-    [(400, "invalid"), (403, "auth"), (404, "not_found"), (500, "unavailable")],
-)
-def test_refusals_are_told_apart(
-    status: int, type_: str, server: ApiServer, tmp_path: Path
-) -> None:
-    server.answers["/p"] = lambda _: ApiAnswer({}, status)
-    assert refusal(dataset(server, "/p", tmp_path)).type == type_
-
-
-def test_a_server_that_is_away_is_unavailable(tmp_path: Path) -> None:
-    of = reading.Dataset("http", "127.0.0.1:1/x?key=hidden", tmp_path, {"max_retries": "0"})
-    found = refusal(of)
-    assert found.type == "unavailable" and "hidden" not in found.message
-
-
-@pytest.mark.parametrize(
-    "body", [b"<html>", b"[1", b'{"a": 1, "a": 2}', b"[NaN]", b"\xff", b"[" * 100 + b"]" * 100]
-)
-def test_what_is_no_json_is_refused(body: bytes, server: ApiServer, tmp_path: Path) -> None:
-    server.say("/x", body)
-    found = refusal(dataset(server, "/x", tmp_path))
-    assert found.type == "invalid" and "JSON" in found.message
-
-
-def test_large_pages_are_refused(
-    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sending, "_MOST_BYTES", 100)
-    server.say("/x", [{"a": "x" * 200}])
-    assert refusal(dataset(server, "/x", tmp_path)).type == "unsupported"
-
-
-def test_a_statement_that_ends_does_not_wait(server: ApiServer, tmp_path: Path) -> None:
-    server.answers["/p"] = cut(PEOPLE)
-    of = dataset(server, "/p", tmp_path, pagination_offset_param="offset")
-    spec = of.resolve()
-    rows = scanners.of(spec).scan(spec, RowRequest(["id"]))
-    batches = iter(rows)
-    next(batches)
-    server.requests.clear()
-    rows.close()
-    with pytest.raises(QueryError, match="is not read any more"):
-        next(batches)
-    assert not server.requests
-
-
-def test_a_statement_that_ends_while_the_server_is_busy_does_not_wait(
-    server: ApiServer, tmp_path: Path
-) -> None:
-    server.answers["/p"] = cut(PEOPLE)
-    spec = dataset(server, "/p", tmp_path, pagination_offset_param="offset").resolve()
-    rows = scanners.of(spec).scan(spec, RowRequest(["id"]))
-
-    def answer(_: ApiRequest) -> ApiAnswer:
-        rows.close()
-        return ApiAnswer({}, 429, {"retry-after": "100"})
-
-    server.answers["/p"] = answer
-    with pytest.raises(QueryError, match="is busy"):
-        next(iter(rows))
-
-
-# Params
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -444,29 +186,6 @@ def test_a_file_stays_a_file(server: ApiServer, tmp_path: Path) -> None:
         of = dataset(server, path, tmp_path, **params)
         assert of.rows() == PEOPLE and not isinstance(of.resolve(), table.ApiTable)
     assert isinstance(dataset(server, "/x", tmp_path).resolve(), table.ApiTable)
-
-
-@pytest.mark.parametrize("template", ["skip={offset}&limit={limit}", "page={page}&limit={limit}"])
-def test_params_of_pages_can_be_written_as_a_query(
-    template: str, server: ApiServer, tmp_path: Path
-) -> None:
-    by = template.partition("=")[0]
-
-    def answer(request: ApiRequest) -> ApiAnswer:
-        size, at = int(request.params["limit"]), int(request.params[by])
-        start = at if by == "skip" else (at - 1) * size
-        return ApiAnswer({"rows": PEOPLE[start : start + size]})
-
-    server.answers["/p"] = answer
-    params = {
-        "pagination": "enabled",
-        "pagination_query_params": template,
-        "pagination_page_size": "2",
-        "pagination_data_pointer": "/rows",
-    }
-    assert dataset(server, "/p", tmp_path, **params).rows() == PEOPLE
-    wrong = {**params, "pagination_query_params": "x=1"}
-    assert refusal(dataset(server, "/p", tmp_path, **wrong)).type == "invalid"
 
 
 def test_requests_of_statements_are_refused_with_the_reason(

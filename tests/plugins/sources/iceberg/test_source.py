@@ -1,6 +1,7 @@
+"""Tables of Iceberg as sources read them."""
+
 import gzip
 import json
-import pickle
 import shutil
 from datetime import date
 from pathlib import Path
@@ -9,47 +10,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, StringType
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FilesTable, TableSpec, scanners
-from caraway_core.tables.scanners import RowRequest
+from caraway_core.tables import FilesTable
 from caraway_plugins.sources.iceberg.scanning import IcebergTable
 from caraway_plugins.sources.iceberg.source import IcebergSource
 from tests.kit import iceberg_tables as tables
-from tests.kit.engine import rows, session
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server
-
-ROWS = pa.table(
-    {
-        "id": pa.array(range(8), pa.int32()),
-        "name": ["a", "b", None, "d", "e", "f", "g", "h"],
-        "ratio": pa.array([each / 4 for each in range(8)], pa.float32()),
-        "day": pa.array([date(2020, 1, 1 + each % 3) for each in range(8)]),
-    }
+from tests.plugins.sources.iceberg.judged import (
+    BY_DAY,
+    MORE,
+    ROWS,
+    assert_as_judged,
+    assert_refused,
+    read_rows,
 )
-MORE = pa.table(
-    {
-        "id": pa.array([8, 9], pa.int32()),
-        "name": ["i", "j"],
-        "ratio": pa.array([8.5, None], pa.float32()),
-        "day": [date(2020, 1, 9)] * 2,
-    }
-)
-
-
-async def found(table: TableSpec, sql: str = "SELECT * FROM t") -> list[dict[str, Any]]:
-    return await rows(session({"t": table}), sql)
-
-
-async def assert_as_judged(folder: Path) -> TableSpec:
-    """Compare all rows with those that PyIceberg reads; return the table."""
-    table = tables.resolved(folder)
-    expected = tables.judge(folder / "t")
-    assert sorted(map(repr, await found(table))) == sorted(map(repr, expected.to_pylist()))
-    assert table.schema.names == expected.schema.names
-    return table
 
 
 async def test_appended_files_are_one_table_that_executors_divide(tmp_path: Path) -> None:
@@ -76,7 +52,7 @@ async def test_columns_are_found_by_their_ids(tmp_path: Path) -> None:
     table.append(pa.table(added, schema=now))
     await assert_as_judged(tmp_path)
     sql = "SELECT title, ratio, name FROM t WHERE id IN (1, 1099511627776) ORDER BY id"
-    assert await found(tables.resolved(tmp_path), sql) == [
+    assert await read_rows(tables.resolved(tmp_path), sql) == [
         {"title": "b", "ratio": None, "name": None},
         {"title": "new", "ratio": "text", "name": 0.5},
     ]
@@ -93,7 +69,7 @@ async def test_wider_and_added_columns_leave_one_scan(tmp_path: Path) -> None:
     spec = await assert_as_judged(tmp_path)
     assert spec.is_divisible
     sql = "SELECT id, more FROM t WHERE id > 6 ORDER BY id"
-    assert await found(spec, sql) == [{"id": 7, "more": None}, {"id": 1 << 40, "more": 7}]
+    assert await read_rows(spec, sql) == [{"id": 7, "more": None}, {"id": 1 << 40, "more": 7}]
 
 
 async def test_fields_inside_of_others_are_found_by_their_ids(tmp_path: Path) -> None:
@@ -115,14 +91,11 @@ async def test_fields_inside_of_others_are_found_by_their_ids(tmp_path: Path) ->
     assert isinstance(await assert_as_judged(tmp_path), IcebergTable)
 
 
-BY_DAY = "day", IdentityTransform()
-
-
 async def test_partitions(tmp_path: Path) -> None:
     tables.create(tmp_path, ROWS, partition=BY_DAY).append(MORE)
     table = await assert_as_judged(tmp_path)
     sql = "SELECT id FROM t WHERE day = DATE '2020-01-09' ORDER BY id"
-    assert await found(table, sql) == [{"id": 8}, {"id": 9}]
+    assert await read_rows(table, sql) == [{"id": 8}, {"id": 9}]
     assert table.is_divisible
 
 
@@ -133,14 +106,11 @@ async def test_partition_columns_that_files_lack_have_their_values(tmp_path: Pat
         pq.write_table(pq.read_table(file).drop_columns("day"), file)
         size = file.stat().st_size
         assert size < each["data_file"]["file_size_in_bytes"]
-    expected = sorted(map(repr, ROWS.to_pylist()))
-    found_ = await found(tables.resolved(tmp_path))
-    assert (
-        sorted(repr({name: each[name] for name in ROWS.column_names}) for each in found_)
-        == expected
-    )
+    read = await read_rows(tables.resolved(tmp_path))
+    by_name = [{name: row[name] for name in ROWS.column_names} for row in read]
+    assert sorted(map(repr, by_name)) == sorted(map(repr, ROWS.to_pylist()))
     sql = "SELECT count(*) AS n FROM t WHERE day = DATE '2020-01-02'"
-    assert await found(tables.resolved(tmp_path), sql) == [{"n": 3}]
+    assert await read_rows(tables.resolved(tmp_path), sql) == [{"n": 3}]
 
 
 async def test_names_stand_for_ids_in_files_without_them(tmp_path: Path) -> None:
@@ -159,108 +129,6 @@ async def test_files_without_ids_and_names_are_refused(tmp_path: Path) -> None:
     assert_refused(tmp_path, "invalid", "columns without field ids")
 
 
-async def test_deleted_positions_are_left_out(tmp_path: Path) -> None:
-    table = tables.create(tmp_path, ROWS)
-    table.append(MORE)
-    paths = [each["data_file"]["file_path"] for each in tables.data_files(tmp_path / "t")]
-    counts = {each["data_file"]["file_path"]: each["data_file"]["record_count"]
-              for each in tables.data_files(tmp_path / "t")}  # fmt: skip
-    tables.delete_positions(tmp_path / "t", {each: [0, counts[each] - 1] for each in paths})
-    spec = await assert_as_judged(tmp_path)
-    assert isinstance(spec, IcebergTable)
-    assert len(spec.splits) == 2
-    assert await found(spec, "SELECT count(*) AS n, min(id) AS low FROM t") == [{"n": 6, "low": 1}]
-    tables.adopted(tmp_path).append(ROWS.slice(0, 1))  # Later files keep these positions.
-    await assert_as_judged(tmp_path)
-
-
-def test_each_file_with_deletes_is_a_part_that_goes_to_other_processes(tmp_path: Path) -> None:
-    tables.create(tmp_path, ROWS).append(MORE)
-    gone = pa.table({"id": pa.array([1, 8], pa.int32())})
-    tables.delete_values(tmp_path / "t", gone, {"id": 1})
-    spec = pickle.loads(pickle.dumps(tables.resolved(tmp_path)))
-    assert spec == tables.resolved(tmp_path)
-    assert spec.is_divisible
-    found = {
-        frozenset(
-            row["id"]
-            for batch in scanners.of(spec).scan(spec, RowRequest(("id",), (part,)))
-            for row in batch.to_pylist()
-        )
-        for part in spec.splits
-    }
-    assert found == {frozenset({0, 2, 3, 4, 5, 6, 7}), frozenset({9})}
-
-
-async def test_deleted_values_are_left_out(tmp_path: Path) -> None:
-    tables.create(tmp_path, ROWS)
-    gone = pa.table({"id": pa.array([1, 2, 5], pa.int32()), "name": ["b", None, "other"]})
-    tables.delete_values(tmp_path / "t", gone, {"id": 1, "name": 2})
-    ids = [{"id": each} for each in (0, 3, 4, 5, 6, 7)]
-    spec = tables.resolved(tmp_path)
-    assert await found(spec, "SELECT id FROM t ORDER BY id") == ids
-    assert await found(spec, "SELECT count(*) AS n FROM t WHERE ratio < 1") == [{"n": 2}]
-    # Values are deleted from earlier files alone.
-    tables.adopted(tmp_path).append(ROWS.slice(1, 1))
-    sql = "SELECT id FROM t WHERE name = 'b'"
-    assert await found(tables.resolved(tmp_path), sql) == [{"id": 1}]
-
-
-async def test_files_of_the_same_commit_keep_deleted_values_but_no_positions(
-    tmp_path: Path,
-) -> None:
-    tables.create(tmp_path, ROWS).append(MORE)
-    gone = pa.table({"id": pa.array([1, 8], pa.int32())})
-    tables.delete_values(tmp_path / "t", gone, {"id": 1}, as_of=2)
-    (path,) = (
-        each["data_file"]["file_path"]
-        for each in tables.data_files(tmp_path / "t")
-        if each["data_file"]["record_count"] == 2
-    )
-    tables.delete_positions(tmp_path / "t", {path: [1]}, as_of=2)
-    ids = [each["id"] for each in await found(tables.resolved(tmp_path))]
-    assert sorted(ids) == [0, 2, 3, 4, 5, 6, 7, 8]
-
-
-async def test_deletes_compare_columns_that_were_dropped_and_widened(tmp_path: Path) -> None:
-    tables.create(tmp_path, ROWS)
-    gone = pa.table({"id": pa.array([3], pa.int32()), "name": ["d"]})
-    tables.delete_values(tmp_path / "t", gone, {"id": 1, "name": 2})
-    table = tables.adopted(tmp_path)
-    with table.update_schema(allow_incompatible_changes=True) as change:
-        change.delete_column("name")
-        change.update_column("id", LongType())
-    spec = tables.resolved(tmp_path)
-    assert spec.schema.names == ["id", "ratio", "day"]
-    assert await found(spec, "SELECT sum(id) AS n FROM t") == [{"n": sum(range(8)) - 3}]
-
-
-async def test_deletes_of_a_partition_stay_in_it(tmp_path: Path) -> None:
-    tables.create(tmp_path, ROWS, partition=BY_DAY)
-    field = pa.field("name", pa.string(), metadata={b"PARQUET:field_id": b"2"})
-    gone = pa.table([["a", "b"]], schema=pa.schema([field]))
-    tables.commit_deletes(
-        tmp_path / "t", gone, 2, [2], {"day": (date(2020, 1, 1) - date(1970, 1, 1)).days}
-    )
-    names = {each["name"] for each in await found(tables.resolved(tmp_path))}
-    assert "a" not in names  # of that day
-    assert "b" in names
-
-
-async def test_files_are_skipped_by_their_bounds(tmp_path: Path) -> None:
-    tables.create(tmp_path, ROWS).append(MORE)
-    gone = pa.table({"id": pa.array([99], pa.int32())})
-    tables.delete_values(tmp_path / "t", gone, {"id": 1})
-    spec = tables.resolved(tmp_path)
-    assert isinstance(spec, IcebergTable)
-    (other,) = (each.path for each in spec.files if each.row_count == 8)
-    Path(other).unlink()
-    for condition in (
-        "id = 9", "id > 8", "name >= 'i' AND id <> 8", "day = DATE '2020-01-09' AND id = 9",
-    ):  # fmt: skip
-        assert await found(spec, f"SELECT id FROM t WHERE {condition}") == [{"id": 9}], condition
-
-
 async def test_snapshots_tags_and_branches(tmp_path: Path) -> None:
     table = tables.create(tmp_path, ROWS)
     first = table.current_snapshot()
@@ -272,7 +140,7 @@ async def test_snapshots_tags_and_branches(tmp_path: Path) -> None:
     table.append(MORE.rename_columns(["id", "title", "ratio", "day"]))
     for name, column in (("start", "name"), (str(first.snapshot_id), "name"), ("side", "title")):
         spec = tables.resolved(tmp_path, iceberg_snapshot=name)
-        assert await found(spec, f"SELECT count({column}) AS n FROM t") == [{"n": 7}]
+        assert await read_rows(spec, f"SELECT count({column}) AS n FROM t") == [{"n": 7}]
     assert_refused(tmp_path, "not_found", "no tag and no branch 'other'", iceberg_snapshot="other")
     assert_refused(tmp_path, "not_found", "no snapshot 17", iceberg_snapshot="17")
 
@@ -295,14 +163,14 @@ async def test_folder_of_hadoop_with_a_hint(tmp_path: Path) -> None:
         each.unlink()
         (folder / f"v{number}.gz.metadata.json").write_bytes(packed)
     (folder / "version-hint.text").write_text("1\n")  # It lags behind.
-    assert len(await found(tables.resolved(tmp_path))) == 10
-    assert len(await found(tables.resolved(tmp_path, "t/metadata/v2.gz.metadata.json"))) == 8
+    assert len(await read_rows(tables.resolved(tmp_path))) == 10
+    assert len(await read_rows(tables.resolved(tmp_path, "t/metadata/v2.gz.metadata.json"))) == 8
 
 
 async def test_table_that_was_moved(tmp_path: Path) -> None:
     tables.create(tmp_path, ROWS)
     shutil.move(tmp_path / "t", tmp_path / "moved here")
-    assert len(await found(tables.resolved(tmp_path, "moved here"))) == 8
+    assert len(await read_rows(tables.resolved(tmp_path, "moved here"))) == 8
 
 
 def test_several_newest_files_are_refused(tmp_path: Path) -> None:
@@ -314,7 +182,7 @@ def test_several_newest_files_are_refused(tmp_path: Path) -> None:
 
 async def test_table_without_snapshot(tmp_path: Path) -> None:
     tables.catalog(tmp_path).create_table("n.t", ROWS.schema, (tmp_path / "t").as_uri())
-    assert await found(tables.resolved(tmp_path), "SELECT count(*) AS n FROM t") == [{"n": 0}]
+    assert await read_rows(tables.resolved(tmp_path), "SELECT count(*) AS n FROM t") == [{"n": 0}]
 
 
 @pytest.mark.parametrize("path", ["none", "empty", "none/metadata/1.metadata.json"])
@@ -393,7 +261,7 @@ async def test_table_in_an_object_store(tmp_path: Path, s3_server: S3Server) -> 
             iceberg_s3_endpoint=s3_server.endpoint, iceberg_s3_region=REGION,
             iceberg_s3_access_key_id=KEY, iceberg_s3_secret_access_key=SECRET,
         )  # fmt: skip
-        assert len(await found(table)) == (9 if with_deletes else 10), uri
+        assert len(await read_rows(table)) == (9 if with_deletes else 10), uri
         assert isinstance(table, IcebergTable) == with_deletes
         assert SECRET not in repr(table)
 
@@ -406,10 +274,3 @@ def test_table_in_a_bucket_names_no_files_of_the_disk(tmp_path: Path, s3_server:
     with pytest.raises(DatasetError, match="name files of a disk") as caught:
         tables.resolved(tmp_path, "s3://elsewhere/one.metadata.json", **s3_server.params())
     assert caught.value.type == "invalid"
-
-
-def assert_refused(folder: Path, type_: str, said: str, **params: str) -> DatasetError:
-    with pytest.raises(DatasetError, match=said) as caught:
-        tables.resolved(folder, **params)
-    assert caught.value.type == type_
-    return caught.value
