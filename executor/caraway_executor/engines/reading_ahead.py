@@ -50,8 +50,31 @@ class AheadReader:
                 while not (self._batches or self._is_ended):
                     await self._next_change()
             async with asyncio.timeout(ends_s):
-                while len(self._batches) == 1 and not self._is_ended:
+                while self.is_at_one_batch:
                     await self._next_change()
+        return self._only
+
+    @property
+    def is_at_one_batch(self) -> bool:
+        """True if there is one batch, and not yet another one or the end."""
+        return len(self._batches) == 1 and not self._is_ended
+
+    async def only_batch_unless(
+        self, answered: asyncio.Future[None], ends_s: float
+    ) -> pa.RecordBatch | None:
+        """Return the batch of a stream that has one; None if a future is done before its end.
+
+        Waits as long as given. The batch stays to be taken.
+        """
+        answered.add_done_callback(lambda _: self._changed.set())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ends_s):
+                while self.is_at_one_batch and not answered.done():
+                    await self._next_change()
+        return self._only
+
+    @property
+    def _only(self) -> pa.RecordBatch | None:
         is_whole = self._is_ended and self._error is None
         return self._batches[0] if is_whole and len(self._batches) == 1 else None
 

@@ -52,6 +52,8 @@ _LARGE_BYTES = 64 * 1024
 _SOON_S, _AT_ONCE_S = 0.05, 0.002
 """The wait for the first rows of a result, and after them for its end, before it is said
 that it has begun."""
+_HELD_S = 2.0
+"""The longest time that one batch is kept while the threads of the engine take no work."""
 _SHOW_S = 10.0
 
 
@@ -237,6 +239,11 @@ class Serving:
             if stream.written is None:
                 # One message takes less time than three.
                 only = await ahead.only_batch(_SOON_S, _AT_ONCE_S)
+                if ahead.is_at_one_batch:
+                    # Native code may keep all threads from the end. The statement can run again
+                    # elsewhere only as long as none of its rows were sent.
+                    probing = self._tasks.spawn(self._executor.probe(), "probe the threads")
+                    only = await ahead.only_batch_unless(probing, _HELD_S)
                 if only is not None and only.nbytes < _LARGE_BYTES:
                     self._send_answer(number, serialized, stream, rows, only)
                     return True

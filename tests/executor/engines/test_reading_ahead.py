@@ -116,3 +116,33 @@ async def test_what_comes_late_is_not_waited_for(batches: tuple[pa.RecordBatch, 
         assert await ahead.only_batch(0.01, 0.01) is None
         if batches:
             assert await ahead.take_batches(any_number) == [BATCH]
+
+
+async def test_a_batch_is_kept_until_a_future_is_done() -> None:
+    stream: Any = Pausing(BATCH)
+    answered = asyncio.get_running_loop().create_future()
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.only_batch(LONG_S, 0.0) is None
+        waiting = asyncio.ensure_future(ahead.only_batch_unless(answered, LONG_S))
+        for _ in range(10):
+            await turn()
+        assert not waiting.done()
+        answered.set_result(None)
+        assert await waiting is None
+        assert await ahead.take_batches(any_number) == [BATCH]
+
+
+async def test_the_end_of_a_kept_batch_is_seen_before_a_future() -> None:
+    end = asyncio.Event()
+
+    async def ending() -> AsyncIterator[pa.RecordBatch]:
+        yield BATCH
+        await end.wait()
+
+    stream: Any = ending()
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.only_batch(LONG_S, 0.0) is None and ahead.is_at_one_batch
+        waiting = asyncio.ensure_future(ahead.only_batch_unless(asyncio.Future(), LONG_S))
+        await turn()
+        end.set()
+        assert await waiting == BATCH and not ahead.is_at_one_batch

@@ -13,7 +13,10 @@ import pytest
 
 from caraway_core.channels.channel import Channel
 from caraway_core.errors import ExecutionError
-from caraway_executor.engines import shared_memory
+from caraway_core.protocols.dispatch import StreamTraits
+from caraway_core.protocols.wrapped_streams import WrappedStream
+from caraway_executor.engines import shared_memory, withdrawing
+from caraway_executor.engines.causes import NotBegunError
 from caraway_executor.engines.messages import BatchesSent
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.serving import Serving
@@ -33,13 +36,42 @@ class Answers:
     """Serves rows that are at hand."""
 
     def __init__(self, rows: pa.RecordBatch) -> None:
-        self.executor: Any = SimpleNamespace(close=lambda: None)
+        self.is_free, self.is_ended = asyncio.Event(), asyncio.Event()
+        self.executor: Any = SimpleNamespace(close=lambda: None, probe=self.is_free.wait)
         self.calls: dict[str, Any] = {"fails": _fails, "nothing": _nothing}
-        self.streams: dict[str, Any] = {"rows": self._open, "fails": _fails}
+        self.streams: dict[str, Any] = {
+            "rows": self._open,
+            "slow": self._open_slow,
+            "fails": _fails,
+        }
         self._rows = rows
 
     async def _open(self) -> RowsStream:
         return RowsStream(self._rows, reads_only_catalog=True)
+
+    async def _open_slow(self) -> "SlowEnd":
+        return SlowEnd(RowsStream(self._rows, reads_only_catalog=True), self.is_ended)
+
+
+class SlowEnd(WrappedStream):
+    """Has its rows at once, and its end after an event."""
+
+    def __init__(self, stream: RowsStream, end: asyncio.Event) -> None:
+        super().__init__(stream)
+        self._end = end
+        self._traits = StreamTraits()
+
+    @property
+    def traits(self) -> StreamTraits:
+        """Those of a stream whose rows are not at hand."""
+        return self._traits
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await anext(self._batches)
+        except StopAsyncIteration:
+            await self._end.wait()
+            raise
 
 
 RAISED = {
@@ -60,7 +92,7 @@ async def _nothing() -> None:
 
 @asynccontextmanager
 async def served(
-    rows: pa.RecordBatch, memory: int | None = None
+    rows: pa.RecordBatch, memory: int | None = None, answers: Answers | None = None
 ) -> AsyncIterator[tuple[EngineProcess, list[Any]]]:
     """Serve rows; yield the other end, and the messages that arrive there.
 
@@ -68,7 +100,7 @@ async def served(
     """
     ours, theirs = socket.socketpair()
     shared = None if memory is None else WritableMemory(memory)
-    serving = Serving(Answers(rows), CallThreads(1, "test"), shared)
+    serving = Serving(answers or Answers(rows), CallThreads(1, "test"), shared)
     serving.channel = await Channel.open(theirs, serving.receive, lambda: None)
     readable = None if memory is None else ReadableMemory(memory)
     process, arrived = EngineProcess(0, lambda _process: None, readable), list[Any]()
@@ -107,6 +139,39 @@ async def test_rows_at_hand_come_in_one_message_unless_they_are_many(
         assert pa.Table.from_batches(batches, rows.schema).equals(pa.Table.from_batches([rows]))
         assert stream.is_at_end and not process.works
         assert [type(each).__name__ for each in arrived] == messages
+
+
+async def test_rows_whose_end_waits_are_kept_until_threads_are_free() -> None:
+    answers = Answers(FEW)
+    async with served(FEW, answers=answers) as (process, arrived):
+        opening = asyncio.ensure_future(process.open("slow"))
+        await process.call("nothing")
+        assert "Opened" not in [type(each).__name__ for each in arrived]
+        answers.is_free.set()
+        stream = await opening
+        assert await anext(stream) == FEW
+        answers.is_ended.set()
+        assert [batch async for batch in stream] == []
+
+
+async def test_rows_whose_end_waits_come_whole_with_it() -> None:
+    answers = Answers(FEW)
+    async with served(FEW, answers=answers) as (process, arrived):
+        opening = asyncio.ensure_future(process.open("slow"))
+        await process.call("nothing")
+        answers.is_ended.set()
+        assert [batch async for batch in await opening] == [FEW]
+        assert "Answered" in [type(each).__name__ for each in arrived]
+
+
+async def test_rows_whose_end_waits_are_withdrawn_while_threads_are_not_free() -> None:
+    answers = Answers(FEW)
+    async with served(FEW, answers=answers) as (process, _):
+        opening = asyncio.ensure_future(process.open("slow"))
+        await process.call("nothing")
+        withdrawing.from_starved(process, 0.0, 0.0)
+        with pytest.raises(NotBegunError):
+            await opening
 
 
 async def test_rows_that_are_kept_do_not_hold_up_others() -> None:
