@@ -4,11 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kit import api_server, clickhouse_server, fakesnow_server, flight_sql_server
+from tests.kit import (
+    api_server,
+    clickhouse_server,
+    fakesnow_server,
+    file_servers,
+    flight_sql_server,
+)
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiServer
 from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.fakesnow_server import FakesnowServer
+from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server, serving
@@ -48,3 +55,15 @@ def clickhouse() -> Iterator[ClickhouseServer]:
 def fakesnow() -> Iterator[FakesnowServer]:
     with fakesnow_server.serving() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def ftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedFolder]:
+    with file_servers.ftp(tmp_path_factory.mktemp("ftp")) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def sftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedFolder]:
+    with file_servers.sftp(tmp_path_factory.mktemp("sftp")) as served:
+        yield served

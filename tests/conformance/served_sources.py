@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
@@ -17,6 +19,7 @@ from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
 from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.fakesnow_server import FakesnowServer
+from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 
@@ -132,6 +135,30 @@ class Api:
         )
 
 
+class FileServer:
+    """A folder of Parquet files on an FTP or SFTP server."""
+
+    def __init__(self, kind: str, served: ServedFolder) -> None:
+        self._kind, self._served = kind, served
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        folder = self._served.folder / "tables" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, folder / "part.parquet")
+        return self._request(f"tables/{name}/")
+
+    def absent(self) -> SourceRequest:
+        return self._request("none/")
+
+    def _request(self, path: str) -> SourceRequest:
+        served = self._served
+        params = served.ftp_login if self._kind == "ftp" else served.sftp_login
+        cache = served.folder / "cache"
+        return SourceRequest(
+            TableName("t"), self._kind, f"{served.address}/{path}", params, (), "read", cache, cache
+        )
+
+
 class Graphql:
     """A query whose answer has pages. Names of GraphQL are simpler than those of the suite."""
 
@@ -178,10 +205,12 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "adbc": Adbc,
     "clickhouse": Clickhouse,
     "flightsql": FlightSql,
+    "ftp": partial(FileServer, "ftp"),
     "graphql": Graphql,
     "http": Api,
     "mysql": Mysql,
     "odbc": Odbc,
+    "sftp": partial(FileServer, "sftp"),
     "snowflake": Snowflake,
 }
 """The sources with a server of their own."""
@@ -189,9 +218,11 @@ FIXTURES = {
     "adbc": "flight_sql",
     "clickhouse": "clickhouse",
     "flightsql": "flight_sql",
+    "ftp": "ftp",
     "graphql": "api",
     "http": "api",
     "mysql": "mariadb",
     "odbc": "mariadb",
+    "sftp": "sftp",
     "snowflake": "fakesnow",
 }

@@ -35,7 +35,9 @@ from tests.kit.postgres import Server
 _names = itertools.count()
 
 
-WITHOUT_COUNTS = ("adbc", "file", "flightsql", "graphql", "http", "odbc", "snowflake")
+WITHOUT_COUNTS = (
+    "adbc", "file", "flightsql", "ftp", "graphql", "http", "odbc", "sftp", "snowflake",
+)  # fmt: skip
 READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""
 KEPT = {

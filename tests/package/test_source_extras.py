@@ -15,6 +15,7 @@ from tests.kit import (
     clickhouse_server,
     duckdb_files,
     fakesnow_server,
+    file_servers,
     flight_sql_server,
     mariadb,
     odbc_drivers,
@@ -106,6 +107,13 @@ def test_documents(tmp_path: Path) -> None:
     with started(tmp_path, "documents", f"datasets: [{WORDS}}}, {note}]\n") as runtime:
         found = runtime.sql("SELECT content FROM note").json()
         assert found == [{"content": "a lost machine"}]
+
+
+def test_sftp(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "items.csv").write_text("id,note\n1,one\n")
+    with file_servers.sftp(tmp_path / "files") as served:
+        read(tmp_path, "sftp", f"sftp:{served.address}/items.csv", served.sftp_login)
 
 
 def test_aws(tmp_path: Path, s3_server: S3Server) -> None:

@@ -103,7 +103,7 @@ def _grouped(
     whole = _by_group(files, columns, is_split=False)
     chosen: list[tuple[_Group, list[FileShape]]] = []
     for group, members in whole:
-        if _is_folder(listing, group, members, files):
+        if storage.has_folders and _is_folder(listing, group, members, files):
             chosen.append((group, members))
         else:
             chosen.extend(_by_group(members, columns, is_split=True))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # obstore's types exist for the type checker only
 class BucketStorage:
     """Implements `Storage` for one bucket or container."""
 
+    has_folders = True
+
     def __init__(self, store: StoreSpec, timeout_s: float) -> None:
         self.store: StoreSpec | None = store
         self._spec = store

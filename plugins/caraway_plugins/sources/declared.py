@@ -55,6 +55,20 @@ FILE = Connector(f"{_FILES}LocalFiles", _LISTED, is_local=True, poll_s=1.0)
 S3 = Connector(f"{_FILES}ObjectFiles", _LISTED | OF_STORE["s3"])
 GS = Connector(f"{_FILES}ObjectFiles", _LISTED | OF_STORE["gs"])
 ABFSS = Connector(f"{_FILES}ObjectFiles", _LISTED | OF_STORE["abfss"])
+_SERVERS = "caraway_plugins.sources.file_servers."
+FTP = Connector(
+    f"{_SERVERS}ftp:FtpFiles",
+    _LISTED
+    | frozenset("ftp_port ftp_user ftp_pass ftp_tls ftp_tls_root_certs client_timeout".split()),
+)
+SFTP = Connector(
+    f"{_SERVERS}sftp:SftpFiles",
+    _LISTED
+    | frozenset(
+        "sftp_port sftp_user sftp_pass sftp_private_key sftp_private_key_passphrase "
+        "sftp_host_key sftp_known_hosts client_timeout".split()
+    ),
+)
 WEB = Connector(
     "caraway_plugins.sources.web:WebFile",
     _FORMAT

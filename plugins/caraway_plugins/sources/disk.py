@@ -14,6 +14,7 @@ class Disk:
     """Implements `Storage` for local paths."""
 
     store: StoreSpec | None = None
+    has_folders = True
 
     def listing(self, folder: str) -> Iterator[FoundFile]:
         seen: set[str] = set()

@@ -34,7 +34,7 @@ class LocalFiles:
         return read(Disk(), local_path(request), _local_params(request), request)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return _look(Disk(), local_path(request), _local_params(request), request).fingerprint()
+        return look(Disk(), local_path(request), _local_params(request), request).fingerprint()
 
 
 class ObjectFiles:
@@ -50,7 +50,7 @@ class ObjectFiles:
     def fingerprint(self, request: SourceRequest) -> str | None:
         values = _bucket_params(request)
         place = store_params.parse(request.name, request.connector, request.path, values)
-        return _look(_bucket(place, values), place.key, values, request).fingerprint()
+        return look(_bucket(place, values), place.key, values, request).fingerprint()
 
 
 def read(storage: Storage, path: str, values: Params, request: SourceRequest) -> TableSpec:
@@ -59,7 +59,7 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
     Raises:
         DatasetError: the files are missing, unreadable, rejected, or do not fit together.
     """
-    file_listing = _look(storage, path, values, request)
+    file_listing = look(storage, path, values, request)
     if snapshots.is_wanted(values):
         values = snapshots.as_files(values)
     if file_listing.columns is not None and not file_listing.files:
@@ -75,7 +75,12 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
     return assembly.assemble(storage, file_listing, files, values, declared)
 
 
-def _look(storage: Storage, path: str, values: Params, request: SourceRequest) -> FileListing:
+def look(storage: Storage, path: str, values: Params, request: SourceRequest) -> FileListing:
+    """List the files of a path, or those of a snapshot that another runtime wrote there.
+
+    Raises:
+        DatasetError: there are no files, or access is denied.
+    """
     if snapshots.is_wanted(values):
         return snapshots.look(storage, path, request.name)
     return listing.look(storage, path)

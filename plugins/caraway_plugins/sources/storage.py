@@ -25,6 +25,11 @@ class Storage(Protocol):
     @property
     def store(self) -> StoreSpec | None: ...
 
+    @property
+    def has_folders(self) -> bool:
+        """Return whether the engine can list the folders of it."""
+        ...
+
     def listing(self, folder: str) -> Iterator[FoundFile]:
         """Return all files below a folder; `folder` is empty or ends in `/`."""
         ...

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ import httpx
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import TableSpec
-from caraway_plugins.sources import files, params, web_address
+from caraway_plugins.sources import cached_files, files, params, web_address
 from caraway_plugins.sources.api import outside, source
 from caraway_plugins.sources.api.calls import ApiCall
 from caraway_plugins.sources.api.source import ApiSource
@@ -98,9 +96,10 @@ def _download(request: SourceRequest, values: Params) -> Path:
                 return before.path
             _refuse(answer, request)
             name = f"{uuid.uuid4().hex}-{Path(urlsplit(url).path).name[-100:] or 'file'}"
-            _write(folder / name, answer.iter_bytes())
+            cached_files.write(folder / name, lambda stream: stream.writelines(answer.iter_bytes()))
             _remember(folder, name, answer.headers.get("etag"))
-        _forget(folder, {name, before.path.name if before else name})
+        # Running queries may still read the copy before.
+        cached_files.keep_only(folder, {name, before.path.name if before else name, _CURRENT})
     except OSError as exc:
         raise DatasetError(
             "unavailable", f"'{web_address.title(request)}' cannot be cached: {exc.strerror}"
@@ -118,27 +117,8 @@ def _cached(folder: Path) -> _Copy | None:
 
 
 def _remember(folder: Path, name: str, etag: str | None) -> None:
-    _write(folder / _CURRENT, iter([json.dumps({"name": name, "etag": etag}).encode()]))
-
-
-def _forget(folder: Path, names: set[str]) -> None:
-    """Remove all copies except these; running queries may still read the previous copy."""
-    for path in folder.iterdir():
-        if path.name not in names and path.name != _CURRENT:
-            path.unlink(missing_ok=True)
-
-
-def _write(path: Path, chunks: Iterator[bytes]) -> None:
-    """Write to a temporary file and rename it, so that no partial file is ever read."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".download-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            for chunk in chunks:
-                stream.write(chunk)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    content = json.dumps({"name": name, "etag": etag}).encode()
+    cached_files.write(folder / _CURRENT, lambda stream: stream.writelines([content]))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ class _Names:
     """Files that exist only by name."""
 
     store: StoreSpec | None = None
+    has_folders = True
 
     def __init__(self, *names: str) -> None:
         self._names = names
