@@ -16,6 +16,7 @@ from tests.differential.http_runner import OverHttp
 from tests.differential.runners import Distributed, Opening, Plain
 
 _STATEMENT_S = 120
+_MOST_REMEMBERED = 2_000
 _T = TypeVar("_T")
 
 
@@ -37,8 +38,10 @@ class Runner:
             return error
 
     def remembered(self, sql: str) -> Outcome:
-        """Return the first outcome of the statement, which is executed only once."""
+        """Return the outcome of a statement that is executed once for several runners."""
         if sql not in self._known:
+            if len(self._known) == _MOST_REMEMBERED:
+                del self._known[next(iter(self._known))]
             self._known[sql] = self.outcome(sql)
         return self._known[sql]
 

@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import note
@@ -18,8 +21,9 @@ from tests.differential import (
     runners,
     sqlite_runner,
 )
-from tests.differential.asking import Pair
+from tests.differential.asking import Pair, Runner
 from tests.differential.comparing import ANY_ORDER, TOTAL, Outcome
+from tests.differential.datasets import Dataset
 from tests.differential.hostile_table import ALL, INFINITE
 from tests.differential.pushed_statements import Pushed, statements
 from tests.differential.runners import Opening
@@ -48,6 +52,7 @@ ODD_DOUBLES = {
 """Not all databases have NaN, -0.0 and infinite numbers."""
 HAS_UNSIGNED = frozenset({"adbc/duckdb", "clickhouse", "duckdb", "mysql"})
 HAS_NEAR_MOMENTS = frozenset({"snowflake"})
+STATEMENTS = statements()
 QUICK_EXAMPLES = 200
 LONG_EXAMPLES = 5_000
 LEAST_ANSWERED = 0.5
@@ -97,7 +102,7 @@ class Asking:
     def agree(self, drawn: Pushed, tally: Tally) -> None:
         note(drawn.sql)
         tally.asked += 1
-        expected = self._pair.reference.outcome(drawn.sql)
+        expected = self._pair.expected(drawn.sql)
         if _is_fault(expected):
             tally.faults += 1
             return
@@ -130,30 +135,47 @@ def _is_more(sql: str) -> bool:
     return any(word in sql for word in (" WHERE ", " GROUP BY ", " ORDER BY ", "count(", "sum("))
 
 
+class References:
+    """Opens one reference for all databases that have the same values."""
+
+    def __init__(self, folder: Path, opened: ExitStack) -> None:
+        self._folder = folder
+        self._opened = opened
+        self._by_values: dict[str, tuple[Dataset, Runner]] = {}
+
+    def reference_of(self, kind: str) -> tuple[Dataset, Runner]:
+        values: dict[str, Any] = {
+            "odd_doubles": ODD_DOUBLES.get(kind, ALL),
+            "has_unsigned": kind in HAS_UNSIGNED,
+            "has_far_moments": kind not in HAS_NEAR_MOMENTS,
+        }
+        key = repr(values)
+        if key not in self._by_values:
+            folder = self._folder / str(len(self._by_values)) / "hostile"
+            dataset = hostile_table.build(folder, **values)
+            reference = self._opened.enter_context(asking.opened(runners.single_node, dataset))
+            self._by_values[key] = dataset, reference
+        return self._by_values[key]
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[References]:
+    with ExitStack() as opened:
+        yield References(tmp_path_factory.mktemp("dialects"), opened)
+
+
 @pytest.fixture(scope="module", params=PARAMS)
-def asking_of(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Asking]:
+def asking_of(request: pytest.FixtureRequest, references: References) -> Iterator[Asking]:
     kind = request.param
-    folder = tmp_path_factory.mktemp("dialects") / "hostile"
-    dataset = hostile_table.build(
-        folder,
-        odd_doubles=ODD_DOUBLES.get(kind, ALL),
-        has_unsigned=kind in HAS_UNSIGNED,
-        has_far_moments=kind not in HAS_NEAR_MOMENTS,
-    )
-    with (
-        asking.opened(runners.single_node, dataset) as reference,
-        asking.opened(DIALECTS[kind], dataset) as runner,
-        watched(kind) as sent,
-    ):
+    dataset, reference = references.reference_of(kind)
+    with asking.opened(DIALECTS[kind], dataset) as runner, watched(kind) as sent:
         yield Asking(kind, Pair(reference, runner), sent)
 
 
 @pytest.mark.timeout(400)
 def test_the_same_statements_every_time(asking_of: Asking) -> None:
     tally = Tally(asking_of.kind)
-    generating.check_same(statements(), QUICK_EXAMPLES, lambda drawn: asking_of.agree(drawn, tally))
+    generating.check_same(STATEMENTS, QUICK_EXAMPLES, lambda drawn: asking_of.agree(drawn, tally))
     tally.check()
 
 

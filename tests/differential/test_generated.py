@@ -10,6 +10,7 @@ from tests.differential.generated import Query, queries
 from tests.differential.generated_order import MOST_ROWS, order
 from tests.kit import generating
 
+QUERIES = queries()
 QUICK_EXAMPLES = 80
 SHARE_EXAMPLES = 20
 """Over the runners of which `make test` runs a share of the corpus."""
@@ -35,7 +36,7 @@ class Tally:
 
 
 def agree(query: Query, pair: Pair, tally: Tally) -> None:
-    expected = pair.reference.outcome(query.sql)
+    expected = pair.expected(query.sql)
     note(query.sql)
     if isinstance(expected, QueryError):
         tally.asked += 1
@@ -57,7 +58,7 @@ def test_the_same_statements_every_time(on_small: Pair, request: pytest.FixtureR
     tally = Tally()
     is_whole = request.node.callspec.params["opening"] == WHOLE
     examples = QUICK_EXAMPLES if is_whole else SHARE_EXAMPLES
-    generating.check_same(queries(), examples, lambda query: agree(query, on_small, tally))
+    generating.check_same(QUERIES, examples, lambda query: agree(query, on_small, tally))
     tally.check()
 
 

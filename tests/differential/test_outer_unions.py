@@ -23,6 +23,7 @@ from tests.kit import generating
 from tests.kit.clusters import TINY, in_process_cluster
 from tests.kit.stored import stored
 
+UNIONS = unions()
 QUICK_EXAMPLES = 12
 LONG_EXAMPLES = 1500
 ACCELERATED = ("second", "visits")
@@ -86,7 +87,7 @@ def agree(sql: str, runner: Runner, duck: duckdb.DuckDBPyConnection) -> None:
 
 @pytest.mark.timeout(400)
 def test_the_same_unions_every_time(runner: Runner, duck: duckdb.DuckDBPyConnection) -> None:
-    generating.check_same(unions(), QUICK_EXAMPLES, lambda sql: agree(sql, runner, duck))
+    generating.check_same(UNIONS, QUICK_EXAMPLES, lambda sql: agree(sql, runner, duck))
 
 
 @pytest.mark.full
