@@ -7,6 +7,7 @@ import pytest
 from tests.kit import (
     api_server,
     clickhouse_server,
+    dynamodb_server,
     fakesnow_server,
     file_servers,
     flight_sql_server,
@@ -14,6 +15,7 @@ from tests.kit import (
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiServer
 from tests.kit.clickhouse_server import ClickhouseServer
+from tests.kit.dynamodb_server import DynamodbServer
 from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
@@ -67,3 +69,9 @@ def ftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedFolder]:
 def sftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedFolder]:
     with file_servers.sftp(tmp_path_factory.mktemp("sftp")) as served:
         yield served
+
+
+@pytest.fixture(scope="session")
+def dynamodb() -> Iterator[DynamodbServer]:
+    with dynamodb_server.serving() as server:
+        yield server

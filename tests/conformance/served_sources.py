@@ -18,6 +18,7 @@ from tests.kit import adbc_drivers, api_server, graphql_server, odbc_drivers
 from tests.kit import mariadb as mariadb_tables
 from tests.kit.api_server import ApiAnswer, ApiRequest, ApiServer
 from tests.kit.clickhouse_server import ClickhouseServer
+from tests.kit.dynamodb_server import DynamodbServer
 from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
@@ -159,6 +160,20 @@ class FileServer:
         )
 
 
+class Dynamodb:
+    """A table of DynamoDB, with a key beside the rows. The manifest declares the types."""
+
+    def __init__(self, server: DynamodbServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, mariadb_tables.kept(rows))
+        return self._server.request(name, *rows.schema, scan_segments="3")
+
+    def absent(self) -> SourceRequest:
+        return self._server.request("none")
+
+
 class Graphql:
     """A query whose answer has pages. Names of GraphQL are simpler than those of the suite."""
 
@@ -204,6 +219,7 @@ def kept_as_json(rows: pa.Table) -> list[dict[str, Any]]:
 SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "adbc": Adbc,
     "clickhouse": Clickhouse,
+    "dynamodb": Dynamodb,
     "flightsql": FlightSql,
     "ftp": partial(FileServer, "ftp"),
     "graphql": Graphql,
@@ -217,6 +233,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
 FIXTURES = {
     "adbc": "flight_sql",
     "clickhouse": "clickhouse",
+    "dynamodb": "dynamodb",
     "flightsql": "flight_sql",
     "ftp": "ftp",
     "graphql": "api",

@@ -41,6 +41,7 @@ WITHOUT_COUNTS = (
 READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""
 KEPT = {
+    "dynamodb": mariadb_tables.kept,
     "graphql": mariadb_tables.kept,
     "http": mariadb_tables.kept,
     "mysql": mariadb_tables.kept,

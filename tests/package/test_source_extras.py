@@ -14,6 +14,7 @@ import pytest
 from tests.kit import (
     clickhouse_server,
     duckdb_files,
+    dynamodb_server,
     fakesnow_server,
     file_servers,
     flight_sql_server,
@@ -137,6 +138,13 @@ def test_aws(tmp_path: Path, s3_server: S3Server) -> None:
     program = environment("aws") / "caraway"
     with child(tmp_path, tmp_path, environ=keys, program=program) as runtime:
         assert runtime.sql("SELECT id FROM other").json() == [{"id": 7}], runtime.logged()
+
+
+def test_dynamodb(tmp_path: Path) -> None:
+    with dynamodb_server.serving() as server:
+        server.create("items", {"id": "N"})
+        server.put("items", [{"id": 1, "note": "one"}])
+        read(tmp_path, "aws", "dynamodb:items", server.params())
 
 
 def test_management(tmp_path: Path) -> None:

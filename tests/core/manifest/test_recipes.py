@@ -55,7 +55,6 @@ REFUSED: Mapping[str, Sequence[str]] = {
         "'pg_replication_initial_snapshot'; did you mean 'pg_replication_slot'?"
     ],
     "streams": [
-        "6: datasets[0].from: no connector 'dynamodb'",
         "9: datasets[0].acceleration.refresh_mode: 'changes' needs a 'primary_key' with this "
         "engine",
         "9: datasets[0].acceleration.refresh_mode: the connector 'dynamodb' has no changes",

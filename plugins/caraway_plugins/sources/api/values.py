@@ -130,12 +130,17 @@ def _time(value: Any) -> time:
 
 
 def _moment(value: Any) -> datetime:
-    found = datetime.fromisoformat(_of(value, str))
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(_of(value, str))
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _local(value: Any) -> datetime:
     return _moment(value).astimezone(UTC).replace(tzinfo=None)
+
+
+def _bytes(value: Any) -> bytes:
+    content: bytes = _of(value, bytes)
+    return content
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -181,6 +186,10 @@ def _kind(value: Any) -> str:
             return "text"
         case list():
             return "an array"
+        case bytes():
+            return "bytes"
+        case datetime():
+            return "a moment"
         case _:
             return "an object"
 
@@ -193,6 +202,7 @@ _FITS: Sequence[tuple[Callable[[pa.DataType], bool], Fit]] = (
     (types.is_boolean, _boolean),
     (types.is_date, _day),
     (types.is_time, _time),
+    (types.is_binary, _bytes),
 )
 _EXACT: Sequence[tuple[Callable[[pa.DataType], bool], frozenset[type]]] = (
     (types.is_string, frozenset({str, NoneType})),

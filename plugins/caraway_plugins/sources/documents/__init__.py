@@ -1,0 +1,1 @@
+"""Rows of databases whose objects have no declared fields: their columns, and their table."""

@@ -1,0 +1,52 @@
+"""Random statements over a table of DynamoDB have the answers of the engine over the same rows."""
+
+import asyncio
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from caraway_core.tables import MemoryTable, TableSpec
+from caraway_plugins.sources.dynamodb.source import DynamodbSource
+from tests.kit import mixed_documents
+from tests.kit.dynamodb_server import DynamodbServer
+from tests.kit.engine import rows, session
+
+_PATIENT = settings(
+    deadline=None,
+    phases=[Phase.generate],  # A request that moto refuses is repeated, and takes seconds.
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def tables(dynamodb: DynamodbServer) -> dict[str, TableSpec]:
+    documents = mixed_documents.documents(60)
+    dynamodb.create("mixed", {"pk": "S", "sk": "N"})
+    dynamodb.put("mixed", documents)
+    request = dynamodb.request("mixed", *mixed_documents.SCHEMA)
+    expected = mixed_documents.table_of(documents)
+    return {
+        "dynamodb": DynamodbSource().resolve(request),
+        "memory": MemoryTable(expected.schema, expected),
+    }
+
+
+def _compare(tables: dict[str, TableSpec], sql: str) -> None:
+    answers = [
+        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
+        for table in tables.values()
+    ]
+    assert answers[0] == answers[1], sql
+
+
+@settings(_PATIENT, max_examples=60)
+@given(sql=mixed_documents.statements())
+def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
+    _compare(tables, sql)
+
+
+@pytest.mark.full
+@settings(_PATIENT, max_examples=5_000)
+@given(sql=mixed_documents.statements())
+def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
+    _compare(tables, sql)
