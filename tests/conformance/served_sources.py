@@ -23,6 +23,7 @@ from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
+from tests.kit.spark_server import SparkServer
 
 
 class Mysql:
@@ -94,6 +95,20 @@ class Snowflake:
 
     def absent(self) -> SourceRequest:
         return self._server.request("DB.S.NONE")
+
+
+class Spark:
+    """A table of Spark Connect."""
+
+    def __init__(self, server: SparkServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, rows)
+        return self._server.request(name)
+
+    def absent(self) -> SourceRequest:
+        return self._server.request_of("none")
 
 
 class Odbc:
@@ -228,6 +243,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "odbc": Odbc,
     "sftp": partial(FileServer, "sftp"),
     "snowflake": Snowflake,
+    "spark": Spark,
 }
 """The sources with a server of their own."""
 FIXTURES = {
@@ -242,4 +258,5 @@ FIXTURES = {
     "odbc": "mariadb",
     "sftp": "sftp",
     "snowflake": "fakesnow",
+    "spark": "spark",
 }

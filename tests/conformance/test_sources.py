@@ -36,7 +36,7 @@ _names = itertools.count()
 
 
 WITHOUT_COUNTS = (
-    "adbc", "file", "flightsql", "ftp", "graphql", "http", "odbc", "sftp", "snowflake",
+    "adbc", "file", "flightsql", "ftp", "graphql", "http", "odbc", "sftp", "snowflake", "spark",
 )  # fmt: skip
 READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""

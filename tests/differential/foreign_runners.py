@@ -29,6 +29,7 @@ from tests.kit import (
     odbc_drivers,
     postgres,
     remote,
+    spark_server,
     sqlite_files,
 )
 
@@ -189,6 +190,17 @@ def _snowflake() -> Iterator[Load]:
         yield load
 
 
+@contextmanager
+def _spark() -> Iterator[Load]:
+    with spark_server.serving() as server:
+
+        def load(name: str, rows: pa.Table) -> TableSpec:
+            server.load(name, rows)
+            return _resolved(server.request(name), rows)
+
+        yield load
+
+
 RUNNERS: dict[str, Opening] = {
     "adbc/duckdb": reading(_duckdb),
     "adbc/postgresql": reading(_postgresql),
@@ -199,5 +211,6 @@ RUNNERS: dict[str, Opening] = {
     "odbc/postgresql": reading(_odbc_postgresql),
     "odbc/sqlite": reading(_odbc_sqlite),
     "snowflake": reading(_snowflake),
+    "spark": reading(_spark),
 }
 """By the reader and the dialect."""

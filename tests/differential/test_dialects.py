@@ -60,8 +60,12 @@ LEAST_ANSWERED = 0.5
 LEAST_PUSHED = 0.1
 """The part of the statements of which the database does more than read columns."""
 LEAST_JOINED = dict.fromkeys(
-    ("adbc/duckdb", "adbc/postgresql", "clickhouse", "duckdb", "odbc/postgresql", "postgres"), 0.01
-)
+    (
+        "adbc/duckdb", "adbc/postgresql", "clickhouse", "duckdb", "odbc/postgresql", "postgres",
+        "spark",
+    ),
+    0.01,
+)  # fmt: skip
 """The part of the statements of which the database joins tables."""
 
 

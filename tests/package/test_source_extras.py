@@ -9,6 +9,7 @@ from pathlib import Path
 import adbc_driver_sqlite
 import boto3
 import httpx
+import pyarrow as pa
 import pytest
 
 from tests.kit import (
@@ -20,6 +21,7 @@ from tests.kit import (
     flight_sql_server,
     mariadb,
     odbc_drivers,
+    spark_server,
     sqlite_files,
 )
 from tests.kit.pdf_files import pdf
@@ -80,6 +82,16 @@ def test_snowflake(tmp_path: Path) -> None:
         table = f"{{from: snowflake:db.s.items, name: items, params: {json.dumps(given)}}}"
         with started(tmp_path, "snowflake", f"datasets: [{WORDS}}}, {table}]\n") as runtime:
             found = runtime.sql("SELECT CAST(id AS BIGINT) AS id, note FROM items WHERE id = 1")
+            assert found.json() == [{"id": 1, "note": "one"}], found.text
+
+
+def test_spark(tmp_path: Path) -> None:
+    with spark_server.serving() as server:
+        server.load("items", pa.table({"id": [1], "note": ["one"]}))
+        request = server.request("items")
+        table = {"from": f"spark:{request.path}", "name": "items", "params": dict(request.params)}
+        with started(tmp_path, "spark", f"datasets: [{WORDS}}}, {json.dumps(table)}]\n") as runtime:
+            found = runtime.sql("SELECT id, note FROM items WHERE id = 1")
             assert found.json() == [{"id": 1, "note": "one"}], found.text
 
 

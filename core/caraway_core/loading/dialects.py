@@ -82,6 +82,8 @@ class Dialect:
     backslash: str = "\\"
     """The form of a backslash in a literal and a name; empty: texts with one are not sent, as
     it may be an escape."""
+    apostrophe: str = "''"
+    """The form of an apostrophe in a literal; empty: texts with one are not sent."""
     is_nan: str = ""
     """The template of a test for NaN; empty: a column has none."""
     years: tuple[int, int] = (1, 9999)

@@ -367,7 +367,10 @@ class SqlWriter:
     def _escaped(self, content: str) -> str:
         if "\\" in content and not self._dialect.backslash:
             raise NotPushableError("a text with a backslash")
-        return content.replace("\\", self._dialect.backslash)
+        if "'" in content and not self._dialect.apostrophe:
+            raise NotPushableError("a text with an apostrophe")
+        content = content.replace("\\", self._dialect.backslash)
+        return content.replace("''", self._dialect.apostrophe)
 
     def _cast(self, name: str, sql: str) -> str:
         if name not in self._dialect.casts:

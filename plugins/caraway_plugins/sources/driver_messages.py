@@ -9,7 +9,7 @@ _REFUSED = re.compile(
     r'role "[^"]*" does not exist|State: 28',
     re.IGNORECASE,
 )
-_PASSWORD = re.compile(r"://[^/@]*:([^/@]+)@|(?:password|pwd)=([^\s;&]+)", re.IGNORECASE)
+_PASSWORD = re.compile(r"://[^/@]*:([^/@]+)@|(?:password|pwd|token)=([^\s;&]+)", re.IGNORECASE)
 _OF_SERVER = re.compile(r"^(?:.*:\s*)?(?:ERROR|FATAL):\s+(.*)$", re.MULTILINE)
 
 

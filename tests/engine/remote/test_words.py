@@ -61,6 +61,15 @@ def test_backslash_that_may_be_an_escape_is_not_sent_or_is_escaped() -> None:
     assert escaping.quoted('a\\"b') == '"a\\\\""b"'
 
 
+def test_texts_with_an_apostrophe_are_not_sent_where_two_are_none() -> None:
+    writer = SqlWriter(replace(POSTGRES, apostrophe=""))
+    with pytest.raises(NotPushableError):
+        writer.literal("it's")
+    assert writer.literal("its").sql == "'its'::text"
+    escaping = SqlWriter(replace(POSTGRES, apostrophe="\\'", backslash="\\\\"))
+    assert escaping.literal("\\'' OR").sql == "'\\\\\\'\\' OR'::text"
+
+
 def test_sum_that_may_overflow_is_not_sent_where_nothing_checks_it() -> None:
     writer = SqlWriter(replace(POSTGRES, exact=frozenset({"sum short decimal"})))
     assert writer.sum(MONEY, "").sql == "sum(n)"

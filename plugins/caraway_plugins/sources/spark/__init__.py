@@ -1,0 +1,1 @@
+"""The source of tables of Spark, over Spark Connect."""
