@@ -61,7 +61,7 @@ def reading(loading: Callable[[], AbstractContextManager[Load]]) -> Opening:
     return opening
 
 
-def _resolved(request: SourceRequest, rows: pa.Table) -> TableSpec:
+def resolved(request: SourceRequest, rows: pa.Table) -> TableSpec:
     """Resolve a table with the types of the rows, which some drivers have not."""
     source = registry.SOURCES.load(request.connector)()
     table: TableSpec = source.resolve(replace(request, declared=tuple(rows.schema)))
@@ -75,7 +75,7 @@ def _postgresql() -> Iterator[Load]:
         def load(name: str, rows: pa.Table) -> TableSpec:
             remote.load(server, name, rows)
             request = adbc_drivers.of_postgres(server, f'"{name}"', adbc_dialect="postgresql")
-            return _resolved(request, rows)
+            return resolved(request, rows)
 
         yield load
 
@@ -111,7 +111,7 @@ def _sqlite() -> Iterator[Load]:
             request = adbc_drivers.request(
                 f'"{name}"', adbc_driver="sqlite", adbc_uri=str(file), adbc_dialect="sqlite"
             )
-            return _resolved(request, rows)
+            return resolved(request, rows)
 
         yield load
 
@@ -134,9 +134,7 @@ def _odbc_postgresql() -> Iterator[Load]:
         def load(name: str, rows: pa.Table) -> TableSpec:
             remote.load(server, name, rows)
             path = f'"{name}"'
-            return _resolved(
-                odbc_drivers.of_postgres(server, path, odbc_dialect="postgresql"), rows
-            )
+            return resolved(odbc_drivers.of_postgres(server, path, odbc_dialect="postgresql"), rows)
 
         yield load
 
@@ -147,7 +145,7 @@ def _odbc_mysql() -> Iterator[Load]:
 
         def load(name: str, rows: pa.Table) -> TableSpec:
             mariadb.load(server, name, rows)
-            return _resolved(
+            return resolved(
                 odbc_drivers.of_mariadb(server, f'"{name}"', odbc_dialect="mysql"), rows
             )
 
@@ -161,20 +159,21 @@ def _odbc_sqlite() -> Iterator[Load]:
 
         def load(name: str, rows: pa.Table) -> TableSpec:
             sqlite_files.load(file, name, rows)
-            return _resolved(odbc_drivers.of_sqlite(file, f'"{name}"', odbc_dialect="sqlite"), rows)
+            return resolved(odbc_drivers.of_sqlite(file, f'"{name}"', odbc_dialect="sqlite"), rows)
 
         yield load
 
 
 @contextmanager
-def _clickhouse() -> Iterator[Load]:
+def in_clickhouse() -> Iterator[Load]:
+    """Load tables into ClickHouse."""
     with clickhouse_server.serving() as server:
 
         def load(name: str, rows: pa.Table) -> TableSpec | None:
             if not all(map(clickhouse_server.column_type, rows.schema.types)):
                 return None
             server.load(name, rows)
-            return _resolved(server.request(f'"{name}"'), rows)
+            return resolved(server.request(f'"{name}"'), rows)
 
         yield load
 
@@ -185,18 +184,19 @@ def _snowflake() -> Iterator[Load]:
 
         def load(name: str, rows: pa.Table) -> TableSpec:
             server.load(name, rows)
-            return _resolved(server.request(f'DB.S."{name}"'), rows)
+            return resolved(server.request(f'DB.S."{name}"'), rows)
 
         yield load
 
 
 @contextmanager
-def _spark() -> Iterator[Load]:
+def in_spark() -> Iterator[Load]:
+    """Load tables for Spark Connect."""
     with spark_server.serving() as server:
 
         def load(name: str, rows: pa.Table) -> TableSpec:
             server.load(name, rows)
-            return _resolved(server.request(name), rows)
+            return resolved(server.request(name), rows)
 
         yield load
 
@@ -206,11 +206,11 @@ RUNNERS: dict[str, Opening] = {
     "adbc/postgresql": reading(_postgresql),
     "adbc/sqlite": reading(_sqlite),
     "adbc/standard": reading(_standard),
-    "clickhouse": reading(_clickhouse),
+    "clickhouse": reading(in_clickhouse),
     "odbc/mysql": reading(_odbc_mysql),
     "odbc/postgresql": reading(_odbc_postgresql),
     "odbc/sqlite": reading(_odbc_sqlite),
     "snowflake": reading(_snowflake),
-    "spark": reading(_spark),
+    "spark": reading(in_spark),
 }
 """By the reader and the dialect."""
