@@ -20,6 +20,7 @@ from tests.kit import (
     sqlite_files,
 )
 from tests.kit.caraway_tables import ServedRuntime
+from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.engine import rows, session
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.iceberg_catalog import IcebergCatalogServer
@@ -82,6 +83,31 @@ class MysqlServer:
 
     def absent(self) -> CatalogRequest:
         return self.request(mysql_db="none")
+
+
+class InClickhouse:
+    """A server, whose databases are schemas."""
+
+    schema = SCHEMA
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._server: ClickhouseServer = request.getfixturevalue("clickhouse")
+
+    def run(self, *statements: str) -> None:
+        for each in statements:
+            sql = each.replace(" SCHEMA ", " DATABASE ").replace(" CASCADE", "")
+            if sql.startswith("CREATE TABLE"):
+                sql = sql.replace(" text)", " Nullable(String))")
+                sql += " ENGINE = MergeTree ORDER BY tuple()"
+            self._server.run(sql)
+
+    def request(self, **params: str) -> CatalogRequest:
+        given = {**self._server.request("").params, **params}
+        return CatalogRequest("c", "clickhouse", "", given, self._folder, self._folder)
+
+    def absent(self) -> CatalogRequest:
+        return self.request(clickhouse_db="none")
 
 
 class SqliteFile:
@@ -186,6 +212,7 @@ class CarawayRuntime:
 
 CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "caraway": CarawayRuntime,
+    "clickhouse": InClickhouse,
     "duckdb": DuckdbFile,
     "flightsql": FlightSql,
     "iceberg": IcebergRest,

@@ -1,6 +1,6 @@
 """The declarations of ClickHouse, with its dialect; imports nothing of the client."""
 
-from caraway_core.loading.declarations import Connector, DatabaseReader
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_core.loading.dialects import Dialect
 
 DIALECT = Dialect(
@@ -40,12 +40,13 @@ DIALECT = Dialect(
 """Sums of integers wrap around as those of the engine do, which checks them. Arithmetic wraps, too,
 and is not checked, so it is not sent. Older servers take dates of other years for their nearest."""
 
-CLICKHOUSE = Connector(
-    "caraway_plugins.sources.clickhouse.source:ClickhouseSource",
-    frozenset(
-        "clickhouse_connection_string clickhouse_host clickhouse_http_port clickhouse_tcp_port "
-        "clickhouse_db clickhouse_user clickhouse_pass clickhouse_secure connection_timeout".split()
-    ),
+_LOGIN = frozenset(
+    "clickhouse_connection_string clickhouse_host clickhouse_http_port clickhouse_tcp_port "
+    "clickhouse_db clickhouse_user clickhouse_pass clickhouse_secure connection_timeout".split()
+)
+CLICKHOUSE = Connector("caraway_plugins.sources.clickhouse.source:ClickhouseSource", _LOGIN)
+CLICKHOUSE_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.clickhouse.catalog:ClickhouseCatalog", _LOGIN
 )
 CLICKHOUSE_READER = DatabaseReader(
     "caraway_plugins.sources.clickhouse.reader:ClickhouseReader", dialect=DIALECT

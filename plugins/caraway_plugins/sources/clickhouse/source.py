@@ -1,8 +1,10 @@
 """Datasets that are tables or views of ClickHouse: `from: clickhouse:TABLE`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from caraway_core.errors import DatasetError
@@ -17,6 +19,7 @@ SELECT name, type FROM system.columns WHERE database = {} AND table = {} ORDER B
 _SIZE = """
 SELECT total_rows, total_bytes FROM system.tables WHERE database = {} AND name = {}
 """
+DEFAULT_DATABASE = "default"
 _NATIVE_PORTS = {"9000": "8123", "9440": "8443"}
 """Ports of the native protocol, and those of HTTP beside them."""
 _PORTS = {"true": "8443", "false": "8123"}
@@ -43,9 +46,17 @@ class ClickhouseSource:
         return described_tables.fingerprint(_look(request)[2])
 
 
-def _look(
+@contextmanager
+def connected(
     request: SourceRequest,
-) -> tuple[dict[str, str], tuple[str, str], list[RemoteColumn], Mapping[str, int]]:
+) -> Iterator[tuple[dict[str, str], Callable[[str], Sequence[Mapping[str, Any]]]]]:
+    """Yield the login of a request, and what returns the rows of a statement.
+
+    The database of the login is empty if the request names none.
+
+    Raises:
+        DatasetError: the client is not installed, or the server cannot be reached, or refuses.
+    """
     if find_spec("clickhouse_connect") is None:
         raise DatasetError(
             "unsupported",
@@ -56,18 +67,27 @@ def _look(
     from caraway_plugins.sources.clickhouse import connecting
 
     login = _login(request)
-    schema, table = database_files.relation(request)
-    relation = (login["db"] if schema == "main" else schema, table)
-    asked = [_text(each) for each in relation]
     try:
-        connection = connecting.ClickhouseConnection(login)
+        database = login["db"] or DEFAULT_DATABASE
+        connection = connecting.ClickhouseConnection({**login, "db": database})
         try:
-            rows = connection.rows(_COLUMNS.format(*asked))
-            sizes = connection.rows(_SIZE.format(*asked))
+            yield login, connection.rows
         finally:
             connection.close()
     except connecting.FAILURES as exc:
         raise _not_read(request, exc) from exc
+
+
+def _look(
+    request: SourceRequest,
+) -> tuple[dict[str, str], tuple[str, str], list[RemoteColumn], Mapping[str, int]]:
+    schema, table = database_files.relation(request)
+    with connected(request) as (login, rows_of):
+        login["db"] = login["db"] or DEFAULT_DATABASE
+        relation = (login["db"] if schema == "main" else schema, table)
+        asked = [text(each) for each in relation]
+        rows = rows_of(_COLUMNS.format(*asked))
+        sizes = rows_of(_SIZE.format(*asked))
     if not rows:
         raise DatasetError(
             "not_found",
@@ -79,7 +99,8 @@ def _look(
     return login, relation, columns, sizes[0] if sizes else {}
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
+    """Return a literal of a text."""
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
@@ -112,7 +133,6 @@ def _login(request: SourceRequest) -> dict[str, str]:
         login.setdefault(name, given.text(f"clickhouse_{name}") or "")
     if not login["host"]:
         raise _invalid(request, "params.clickhouse_host is missing")
-    login["db"] = login["db"] or "default"
     login["user"] = login["user"] or "default"
     is_secure = given.flag("clickhouse_secure", login.get("secure", "true") == "true")
     login["secure"] = "true" if is_secure else "false"
