@@ -50,8 +50,8 @@ def measure(_settings: Settings) -> Section:
 def _download(file: Path, folder: Path) -> Figure:
     """DoGet of an accelerated table, and of the same batches without an engine."""
     manifest = _manifest(folder / "download", f"from: file:{file}", "lineitem", "enabled: true")
-    with servers.listening(manifest) as (addresses, _), _opened(addresses["flight"]) as ours:
-        _wait_until_loaded(ours, "lineitem", _LINEITEM_ROWS)
+    with servers.listening(manifest) as (addresses, _), opened(addresses["flight"]) as ours:
+        wait_until_loaded(ours, "lineitem", _LINEITEM_ROWS)
         rows = folder / "lineitem.arrow"
         _save(ours, rows)
         with _rival(rows) as theirs:
@@ -78,10 +78,10 @@ def _parallel(file: Path, folder: Path) -> Figure:
     )
     with (
         clusters.cluster(manifest, executors=2, flags=["--parallel-reads"]) as cluster,
-        _opened(cluster.flight) as scheduler,
+        opened(cluster.flight) as scheduler,
         contextlib.ExitStack() as stack,
     ):
-        _wait_until_loaded(scheduler, "lineitem", _LINEITEM_ROWS)
+        wait_until_loaded(scheduler, "lineitem", _LINEITEM_ROWS)
         one = flight.FlightCallOptions(headers=[(b"x-caraway-endpoints", b"one")])
         executors: dict[bytes, Any] = {}
 
@@ -89,7 +89,7 @@ def _parallel(file: Path, folder: Path) -> Figure:
             uri = endpoint.locations[0].uri
             if uri not in executors:
                 address = uri.decode().partition("://")[2]
-                executors[uri] = stack.enter_context(_opened(address))
+                executors[uri] = stack.enter_context(opened(address))
             return executors[uri]
 
         def parallel() -> float:
@@ -158,27 +158,13 @@ def _lookups(folder: Path) -> Figure:
 def _upload(folder: Path) -> Figure:
     """DoPut into an accelerated dataset, and the same rows as Arrow files with fsync."""
     rows = uploaded()
-    fields = "".join(f"      - {{name: {field.name}, type: {_TYPES[field.type]}}}\n"
-                     for field in rows.schema)  # fmt: skip
-    manifest = _manifest(
-        folder / "upload",
-        f"from: cdc:uploads\n    access: read_write\n    columns:\n{fields}".rstrip(),
-        "uploads",
-        "enabled: true, refresh_mode: changes",
-    )
-    with servers.listening(manifest) as (addresses, _), _opened(addresses["flight"]) as ours:
+    manifest = upload_manifest(folder / "upload", rows.schema)
+    with servers.listening(manifest) as (addresses, _), opened(addresses["flight"]) as ours:
         count = 0
 
         def put() -> float:
             nonlocal count
-            began = time.perf_counter()
-            path = flight.FlightDescriptor.for_path("uploads")
-            writer, reader = ours.do_put(path, rows.schema)
-            with writer:
-                writer.write_table(rows, max_chunksize=65_536)
-                writer.done_writing()
-                assert reader.read() is not None
-            took = time.perf_counter() - began
+            took = upload(ours, rows)
             count += rows.num_rows
             return took
 
@@ -193,13 +179,36 @@ def _upload(folder: Path) -> Figure:
             return time.perf_counter() - began
 
         pairs = _in_turn(put, write)
-        _wait_until_loaded(ours, "uploads", count)
+        wait_until_loaded(ours, "uploads", count)
     return _figure(
         f"DoPut of {_UPLOADED:,} rows of ten columns into an accelerated dataset; pyarrow writing "
         "them as an Arrow file with fsync",
         pairs,
         0.5,
     )
+
+
+def upload_manifest(folder: Path, schema: pa.Schema) -> Path:
+    """Write a manifest with an accelerated dataset `uploads` that takes these rows."""
+    fields = "".join(f"      - {{name: {field.name}, type: {_TYPES[field.type]}}}\n"
+                     for field in schema)  # fmt: skip
+    return _manifest(
+        folder,
+        f"from: cdc:uploads\n    access: read_write\n    columns:\n{fields}".rstrip(),
+        "uploads",
+        "enabled: true, refresh_mode: changes",
+    )
+
+
+def upload(connected: Any, rows: pa.Table) -> float:
+    """Send rows until they are acknowledged; return the seconds it took."""
+    began = time.perf_counter()
+    writer, reader = connected.do_put(flight.FlightDescriptor.for_path("uploads"), rows.schema)
+    with writer:
+        writer.write_table(rows, max_chunksize=65_536)
+        writer.done_writing()
+        assert reader.read() is not None
+    return time.perf_counter() - began
 
 
 _TYPES = {pa.int64(): "bigint", pa.string(): "text", pa.float64(): "double", pa.int32(): "int",
@@ -239,7 +248,8 @@ def _manifest(folder: Path, source: str, name: str, acceleration: str, more: str
 
 
 @contextlib.contextmanager
-def _opened(address: str) -> Iterator[Any]:
+def opened(address: str) -> Iterator[Any]:
+    """Connect to a Flight endpoint."""
     with flight.connect(f"grpc+tcp://{address}", generic_options=_DIRECT) as connected:
         yield connected
 
@@ -251,7 +261,7 @@ def _rival(rows: Path) -> Iterator[Any]:
         try:
             assert process.stdout is not None
             port = process.stdout.readline().strip()
-            with _opened(f"127.0.0.1:{port}") as connected:
+            with opened(f"127.0.0.1:{port}") as connected:
                 yield connected
         finally:
             process.terminate()
@@ -266,7 +276,8 @@ def _save(connected: Any, file: Path) -> None:
             writer.write_batch(chunk.data)
 
 
-def _wait_until_loaded(connected: Any, table: str, rows: int) -> None:
+def wait_until_loaded(connected: Any, table: str, rows: int) -> None:
+    """Wait until a table has a number of rows."""
     deadline = time.monotonic() + _LOADED_S
     found: object = None
     while time.monotonic() < deadline:

@@ -15,14 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ParamSpec
+from typing import Any, ParamSpec
+
+import pyarrow as pa
 
 from bench import (
     acceleration,
     asking,
     cluster_small,
     clusters,
+    costs,
     data,
+    flight,
     ingest,
     jobs,
     lookups,
@@ -161,6 +165,34 @@ def _accelerated(products: _Pair) -> Iterator[_Compared]:
         yield _seconds("full refresh of lineitem, two executors", refreshed)
 
 
+def _uploads(products: _Pair) -> Iterator[_Compared]:
+    """Compare DoPut of a million rows into an accelerated dataset, in time and processor time."""
+    rows = flight.uploaded()
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        manifest = flight.upload_manifest(Path(folder) / "uploads", rows.schema)
+        sides = []
+        for product in products:
+            addresses, process = stack.enter_context(servers.listening(manifest, product.programs))
+            connected = stack.enter_context(flight.opened(addresses["flight"]))
+            flight.wait_until_loaded(connected, "uploads", 0)
+            sides.append(partial(_uploaded, connected, rows, process.pid))
+        works: list[list[float]] = [[], []]
+
+        def timed(side: int) -> float:
+            wall_s, work_s = sides[side]()
+            works[side].append(work_s)
+            return wall_s
+
+        yield _seconds("DoPut of a million rows", _in_turn([partial(timed, 0), partial(timed, 1)]))
+        pairs = list(zip(*works, strict=True))[1:]
+        yield _seconds("DoPut of a million rows, processor time of the runtime", pairs)
+
+
+def _uploaded(connected: Any, rows: pa.Table, pid: int) -> tuple[float, float]:
+    before = costs.work_s(pid)
+    return flight.upload(connected, rows), costs.work_s(pid) - before
+
+
 _SUITES: Mapping[str, Callable[[_Pair], Iterator[_Compared]]] = {
     "startup": _startup,
     "standalone": _standalone,
@@ -169,6 +201,7 @@ _SUITES: Mapping[str, Callable[[_Pair], Iterator[_Compared]]] = {
     "cluster": _cluster,
     "accelerated": _accelerated,
     "changing": _changing,
+    "uploads": _uploads,
 }
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_acceleration.changes import changing
 from caraway_acceleration.changes.changed_vectors import ChangedVectors
 from caraway_acceleration.changes.changing import Changeable
+from caraway_acceleration.changes.early_entries import EarlyEntries
 from caraway_acceleration.changes.feed import Feed
 from caraway_acceleration.changes.following import Following
 from caraway_acceleration.changes.ingesting import BaseWithLog, Ingest, StreamStoppedError
@@ -80,6 +82,7 @@ class Accelerated:
         self._bucketed = plan.bucketed
         self._ingest = context.ingest
         self._sources = context.sources
+        self._results = context.results
         self._params: Mapping[str, str] | None = None
         self._registry: schema_registries.Registry | None = None
         self.columns: LearnedColumns | None = None
@@ -188,6 +191,20 @@ class Accelerated:
         twice = plans.twice_of(self.acceleration)
         upon = BaseWithLog(version.key, version.read_log)
         return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
+
+    def early_entries(self, *, replaces: bool) -> EarlyEntries | None:
+        """Return what stores the rows of an upload while they arrive; None if they must be whole.
+
+        Raises:
+            StreamStoppedError: it is not ready for changes yet.
+        """
+        dataset = self.changeable()
+        # Vectors are made of the changes as a whole.
+        if self.dataset.search.embedded or changing.op_of(dataset) is None:
+            return None
+        return EarlyEntries(
+            dataset, self._results, self._tasks, self.current.read_ahead, replaces=replaces
+        )
 
     def model_ready(self, model: str, identity: str) -> None:
         """Have vectors made again that another model made; until then the old ones are read."""

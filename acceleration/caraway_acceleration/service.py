@@ -13,6 +13,7 @@ from caraway_acceleration import missing
 from caraway_acceleration.accelerated import Accelerated, DatasetContext
 from caraway_acceleration.asking import RefreshRequests
 from caraway_acceleration.changes.changing import Changeable
+from caraway_acceleration.changes.early_entries import EarlyEntries
 from caraway_acceleration.changes.ingesting import BaseWithLog, ChangesRefusedError, SourcePositions
 from caraway_acceleration.newest import NO_TEXTS, NewestVersions, Texts
 from caraway_acceleration.refresh import plans
@@ -310,6 +311,10 @@ class Accelerations:
     def changeable(self, name: TableName) -> Changeable:
         """Return a dataset that statements may change; raises as `target` does."""
         return self._changing(name).changeable()
+
+    def early_entries(self, name: TableName, *, replaces: bool) -> EarlyEntries | None:
+        """Return what stores an upload while it arrives, or None; raises as `target` does."""
+        return self._changing(name).early_entries(replaces=replaces)
 
     async def refreshed(self, name: TableName) -> None:
         """Refresh a dataset and wait until it is read; raises as `Refresher.refreshed` does."""

@@ -59,10 +59,14 @@ WITHOUT_KEY = frozenset({Op.TRUNCATE, Op.EMPTIED})
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes in order, in the columns of `log_schema`; `received` counts the changes received."""
+    """Changes in order, in the columns of `log_schema`; `received` counts the changes received.
+
+    `entries` hold exactly these rows, if they were stored before they were whole.
+    """
 
     rows: pa.Table
     received: int
+    entries: "Log" = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,24 @@ def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Change
     return Changes(made.rows, rows.num_rows)
 
 
+def op_of(dataset: Changeable) -> Op | None:
+    """Return the operation that inserts a row; None if keys must be compared first."""
+    if not dataset.primary:
+        return Op.INSERT
+    if dataset.twice == "refuse":
+        return None
+    return Op.KEEP if dataset.twice == "first" else Op.UPSERT
+
+
+def fits(made: Changes | None, dataset: Changeable) -> bool:
+    """Return whether changes insert rows as the dataset, which may be another now, needs it."""
+    if made is None or not made.rows.num_rows:
+        return False
+    if not made.rows.schema.equals(changes.log_schema(dataset.schema)):
+        return False
+    return bool(made.rows.column(OP)[-1].as_py() == op_of(dataset))
+
+
 def given(rows: pa.Table, dataset: Changeable, *, replaces: bool = False) -> Changes | None:
     """Return the log changes of inserting rows as they are; None if keys must be looked up first.
 
@@ -83,7 +101,7 @@ def given(rows: pa.Table, dataset: Changeable, *, replaces: bool = False) -> Cha
     Raises:
         InvalidQueryError: a required value is NULL, or a key would be duplicated.
     """
-    if dataset.primary and dataset.twice == "refuse" and not replaces:
+    if op_of(dataset) is None and not replaces:
         return None
     whole = pa.table(
         [
@@ -104,13 +122,10 @@ def given(rows: pa.Table, dataset: Changeable, *, replaces: bool = False) -> Cha
 
 
 def _inserted(new: pa.Table, rows: pa.Table, dataset: Changeable) -> Changes:
-    if not dataset.primary:
-        return _logged(new, dataset, Op.INSERT)
-    if dataset.twice == "first":
-        return _logged(new, dataset, Op.KEEP)
-    if dataset.twice == "refuse":
+    op = op_of(dataset)
+    if op is None:
         keys.check(dataset.name, new.select(list(dataset.primary)), rows.column(EXISTS), None)
-    return _logged(new, dataset, Op.UPSERT)
+    return _logged(new, dataset, Op.UPSERT if op is None else op)
 
 
 def _check_values(new: pa.Table, dataset: Changeable) -> None:

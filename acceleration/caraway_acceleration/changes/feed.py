@@ -28,7 +28,6 @@ from caraway_acceleration.versions import requests as requests_applied
 from caraway_acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_acceleration.versions.versions import HeldVersion, Successor
-from caraway_core import changes
 from caraway_core.changes import Changes
 from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, MovedOnError, QueryError, UnavailableError
@@ -325,10 +324,8 @@ class Feed:
 
     async def _move(self, held: HeldVersion, requests: Sequence[_Request]) -> None:
         current, standing = self._current, held.version
-        joined = changes.joined([each.changes for each in requests])
-        log = standing.log
-        if joined.rows.num_rows:
-            log = (*log, *await self._entries.written(standing, joined.rows))
+        made = [each.changes for each in requests]
+        log = (*standing.log, *await self._entries.written(standing, made, current.clock()))
         ids = [each.request_id for each in requests if each.request_id is not None]
         recent, pages = await self._applied_requests.turned(standing)
         sources = [each.source for each in requests if each.source is not None]

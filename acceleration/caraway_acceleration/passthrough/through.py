@@ -12,6 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from caraway_acceleration.changes import changing
+from caraway_acceleration.changes.early_entries import EarlyRows
 from caraway_acceleration.service import Accelerations
 from caraway_core.errors import (
     CarawayError,
@@ -112,9 +113,11 @@ class SourceDispatch(WrappedDispatch):
         if source_of(given.target) not in statement.writable or statement.store is not None:
             return None
         dataset = accelerations.changeable(given.target)
-        changes = await asyncio.to_thread(
-            changing.given, given.rows, dataset, replaces=given.replaces
-        )
+        changes = given.changes if isinstance(given, EarlyRows) else None
+        if not changing.fits(changes, dataset):
+            changes = await asyncio.to_thread(
+                changing.given, given.rows, dataset, replaces=given.replaces
+            )
         if changes is None:
             return None
         await accelerations.apply(given.target, changes, None, _DEADLINE_S)

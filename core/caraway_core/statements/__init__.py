@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -83,7 +83,7 @@ class GivenRows:
     @classmethod
     def from_table(
         cls, rows: pa.Table, target: TableName | None = None, *, replaces: bool = False
-    ) -> "GivenRows":
+    ) -> Self:
         """Give rows a name of their own."""
         name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
         return cls(name, rows, target=target, replaces=replaces)

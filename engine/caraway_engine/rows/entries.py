@@ -16,6 +16,8 @@ from caraway_core.tables import StoredTable
 from caraway_engine.rows import keyed
 from caraway_engine.rows.keyed import Key
 
+LEAST_ROWS = 4096
+"""Batches with fewer rows on average are put together."""
 _WITH_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 
 
@@ -23,15 +25,25 @@ _WITH_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 class EntryChanges:
     """The changes of a log entry, in order; `keys` and `hashes` are set for datasets with a key.
 
-    `ops` has one operation for each row.
+    `ops` has one operation for each row. There are several batches only if all changes insert rows.
     """
 
-    rows: pa.RecordBatch
+    batches: Sequence[pa.RecordBatch]
     ops: bytes
     offsets: Sequence[bytes | None] | None
     keys: Sequence[Key]
     hashes: pa.Array | None
     _by_partition: Mapping[str, Sequence[int]] | None
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """All rows in one batch."""
+        return _together(self.batches, self.batches[0].schema)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the rows."""
+        return sum(batch.nbytes for batch in self.batches)
 
     @property
     def only_inserts(self) -> bool:
@@ -63,8 +75,10 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
     for batch in batches:
         if batch.schema.types != wanted.types:
             raise _broken(table, "its column types differ from those of the dataset")
-    changes = _together([pa.RecordBatch.from_arrays(b.columns, schema=wanted) for b in batches],
-                        wanted)  # fmt: skip
+    named = [pa.RecordBatch.from_arrays(each.columns, schema=wanted) for each in batches]
+    if _is_upload(spec, named):
+        return _read_upload(table, spec, named)
+    changes = _together(named, wanted)
     ops = _bytes(changes.column(OP))
     is_truncating = any(op in ops for op in WITHOUT_KEY)
     _check_values(table, spec, changes, ops)
@@ -77,13 +91,36 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
     offsets = changes.column(OFFSET)
     rows = changes.select(range(len(spec.schema)))
     return EntryChanges(
-        rows,
+        [rows],
         ops,
         offsets.to_pylist() if offsets.null_count < len(offsets) else None,
         keys,
         hashes,
         _parted(spec, changes, ops if is_truncating else ()),
     )
+
+
+def _is_upload(spec: StoredTable, batches: Sequence[pa.RecordBatch]) -> bool:
+    """Return whether rows can stay where they were read, because they are only added.
+
+    Small batches are put together instead: each one adds cost to a scan.
+    """
+    if spec.keys is not None or buckets(spec) is not None or len(batches) < 2:
+        return False
+    is_large = sum(each.num_rows for each in batches) >= LEAST_ROWS * len(batches)
+    return is_large and all(
+        _bytes(each.column(OP)).count(Op.INSERT) == each.num_rows for each in batches
+    )
+
+
+def _read_upload(
+    table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch]
+) -> EntryChanges:
+    for batch in batches:
+        _check_values(table, spec, batch, _bytes(batch.column(OP)))
+    columns = range(len(spec.schema))
+    ops = bytes([Op.INSERT]) * sum(each.num_rows for each in batches)
+    return EntryChanges([each.select(columns) for each in batches], ops, None, (), None, None)
 
 
 def _together(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

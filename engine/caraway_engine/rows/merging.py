@@ -15,13 +15,12 @@ from caraway_core.changes import SOURCE_BYTES, Op
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.tables import LookupColumns, StoredTable
-from caraway_engine.rows import base_keys, choosing, keyed, uniqueness
+from caraway_engine.rows import base_keys, choosing, entries, keyed, uniqueness
 from caraway_engine.rows.entries import EntryChanges
 from caraway_engine.rows.keyed import Key, KeyIndex, Sought
 from caraway_engine.rows.pieces import Hold, RowRange, VisibleRows
 from caraway_engine.rows.units import RowUnit
 
-_SMALL_ROWS = 4096
 _MANY_SMALL = 32
 _KEY_BYTES = 200
 """The approximate size of a logged row in the dictionaries."""
@@ -314,24 +313,29 @@ class Merged:
     def _take(self, entry: EntryChanges, work: _Work, holder: object) -> None:
         """Add the rows of an entry to the log, and record the rows that it deletes."""
         if work.taken:
-            rows = entry.rows
-            if len(work.taken) < rows.num_rows:
-                rows = choosing.taken(rows, pa.array(work.taken, pa.int64()))
-            rows = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
-            births = [(work.ordinal, rows.num_rows)]
-            self._log.append(RowRange(rows, work.first, births, holder))
-            for columns, found in self._logged.items():
-                held = [rows.column(name) for name in columns]
-                for number, key in enumerate(keyed.keys(held), work.first):
-                    found.setdefault(key, []).append(number)
+            batches = entry.batches
+            if len(work.taken) < len(entry.ops):
+                batches = [choosing.taken(entry.rows, pa.array(work.taken, pa.int64()))]
+            first = work.first
+            for batch in batches:
+                self._add(batch, first, work.ordinal, holder)
+                first += batch.num_rows
         _bury(self._base, work.dead_in_base, work.ordinal)
         _bury(self._log, work.dead_in_log, work.ordinal)
         self._gather()
 
+    def _add(self, batch: pa.RecordBatch, first: int, ordinal: int, holder: object) -> None:
+        rows = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
+        self._log.append(RowRange(rows, first, [(ordinal, rows.num_rows)], holder))
+        for columns, found in self._logged.items():
+            held = [rows.column(name) for name in columns]
+            for number, key in enumerate(keyed.keys(held), first):
+                found.setdefault(key, []).append(number)
+
     def _gather(self) -> None:
         """Join small pieces of the log, because every piece adds cost to a scan."""
         small = 0
-        while small < len(self._log) and self._log[-1 - small].batch.num_rows < _SMALL_ROWS:
+        while small < len(self._log) and self._log[-1 - small].batch.num_rows < entries.LEAST_ROWS:
             small += 1
         if small >= _MANY_SMALL:
             first, *others = self._log[-small:]
@@ -369,4 +373,4 @@ def _bury(pieces: Sequence[RowRange], numbers: Sequence[int], ordinal: int) -> N
 
 
 def _size(entry: EntryChanges, rows: int) -> int:
-    return int(entry.rows.nbytes * rows // max(1, entry.rows.num_rows)) + _KEY_BYTES * rows
+    return entry.size_bytes * rows // max(1, len(entry.ops)) + _KEY_BYTES * rows

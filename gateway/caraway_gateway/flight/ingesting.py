@@ -6,10 +6,12 @@ from typing import Literal
 import pyarrow as pa
 from pyarrow import flight
 
+from caraway_acceleration.changes.early_entries import EarlyEntries, EarlyRows
 from caraway_core.errors import QueryForbiddenError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.statements import GivenRows
 from caraway_gateway.flight import callers, uploads
+from caraway_gateway.flight.arriving import ArrivingRows
 from caraway_gateway.flight.statements import Statements
 from caraway_gateway.flight.uploads import UploadRoom
 from caraway_gateway.services import Services
@@ -21,7 +23,7 @@ from caraway_serving.flight import statuses
 from caraway_serving.limits import TokenBucket
 
 MOST_BYTES = 256 * 1024 * 1024
-"""An upload is in memory until it is whole: of one that breaks nothing may be seen."""
+"""The rows of an upload are in memory until a version names them."""
 MOST_A_SECOND = 100
 Mode = Literal["append", "replace"]
 NO_CREATION = "uploads create no datasets; add it to the manifest"
@@ -67,8 +69,9 @@ class Ingesting:
         except TableNotFoundError as exc:
             raise statuses.NotFound(f"there is no dataset '{dataset}': {NO_CREATION}") from exc
         self._check_access(dataset)
+        target, replaces = TableName(dataset.removeprefix("public.")), mode == "replace"
         with self.room.share() as take:
-            rows = uploads.collected(
+            batches = uploads.received(
                 context,
                 reader,
                 MOST_BYTES,
@@ -76,20 +79,46 @@ class Ingesting:
                 take,
                 lambda sent: check(sent, looked.schema, dataset),
             )
-            rows = fitting(rows, looked.schema, dataset)
-            target = TableName(dataset.removeprefix("public."))
-            replaces = mode == "replace"
-            if replaces and target not in self._services.accelerations.sources().logged:
+            with self._arriving(context, target, looked.schema, replaces=replaces) as arriving:
+                for batch in batches:
+                    arriving.add(batch)
+                rows, changes = arriving.finish(reader.schema)
+            if replaces and not self._is_logged(target):
                 # Without a log there is nothing that would make one change of both.
                 self._run(context, request(f"DELETE FROM {table}"))
                 replaces = False
             count: int = rows.num_rows
             if count or replaces:
-                given = GivenRows.from_table(rows, target, replaces=replaces)
+                given = EarlyRows.from_table(rows, target, replaces=replaces)
+                given = replace(given, changes=changes)
                 names = ", ".join(map(_quoted_name, rows.column_names))
                 source = f"SELECT {names} FROM {_quoted(given.name)}"
                 self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))
             return count
+
+    def _arriving(
+        self,
+        context: flight.ServerCallContext,
+        target: TableName,
+        dataset_schema: pa.Schema,
+        *,
+        replaces: bool,
+    ) -> ArrivingRows:
+        async def begin() -> EarlyEntries | None:
+            if not self._is_logged(target):
+                return None
+            return self._services.accelerations.early_entries(target, replaces=replaces)
+
+        return ArrivingRows(
+            lambda rows: fitting(rows, dataset_schema, target),
+            MOST_BYTES,
+            lambda: self._statements.wait(begin(), context),
+            self._statements.post,
+            lambda early: self._statements.wait(early.finished(), context),
+        )
+
+    def _is_logged(self, target: TableName) -> bool:
+        return target in self._services.accelerations.sources().logged
 
     def _check_rate(self) -> None:
         """Count an upload. Each one of an accelerated dataset is a durable write.
@@ -161,8 +190,7 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
     """Return rows in the types of the dataset.
 
     Raises:
-        InvalidArgument: a value is NULL that may not be, or does not fit; or the rows are too many
-            in these types.
+        InvalidArgument: a value is NULL that may not be, or does not fit.
     """
     fields = [dataset_schema.field(name) for name in rows.column_names]
     for field in fields:
@@ -171,19 +199,13 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
                 f"column '{field.name}' of dataset '{dataset}' may not be NULL; nothing is written"
             )
     try:
-        fitted = rows.cast(pa.schema(fields))
+        return rows.cast(pa.schema(fields))
     except pa.ArrowMemoryError as exc:
         raise uploads.without_memory(MOST_BYTES, uploads.too_many_rows(MOST_BYTES)) from exc
     except pa.ArrowException as exc:
         raise statuses.InvalidArgument(
             f"the rows do not fit into dataset '{dataset}': {exc}; nothing is written"
         ) from exc
-    # Values of a dictionary, or NULLs without a type, were sent once.
-    if fitted.nbytes > MOST_BYTES:
-        del fitted
-        uploads.give_back()
-        raise uploads.too_many_rows(MOST_BYTES)
-    return fitted
 
 
 def _is_alike(sent: pa.DataType, wanted: pa.DataType) -> bool:

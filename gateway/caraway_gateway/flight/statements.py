@@ -43,6 +43,10 @@ class Statements:
         """Wait for the event loop as long as the client does."""
         return self._bridge.run_work(work, context)
 
+    def post(self, action: Callable[[], None]) -> None:
+        """Do something on the event loop soon."""
+        self._bridge.post(action)
+
     def info(
         self,
         context: flight.ServerCallContext,

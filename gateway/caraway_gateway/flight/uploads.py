@@ -53,21 +53,31 @@ def collected(
     most_bytes: int,
     most_message_bytes: int,
     take: Callable[[int], None],
-    check: Callable[[pa.Schema], None] = lambda _schema: None,
 ) -> pa.Table:
-    """Read an upload to its end; `check` refuses columns before rows are read.
+    """Read an upload to its end; raises as `received` does."""
+    batches = list(received(context, reader, most_bytes, most_message_bytes, take))
+    return pa.Table.from_batches(batches, reader.schema)
 
-    `take` is told of all bytes that are kept, and may refuse them.
+
+def received(
+    context: flight.ServerCallContext,
+    reader: flight.MetadataRecordBatchReader,
+    most_bytes: int,
+    most_message_bytes: int,
+    take: Callable[[int], None],
+    check: Callable[[pa.Schema], None] = lambda _schema: None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an upload to its end; `check` refuses columns before rows are read.
+
+    `take` is told of all bytes, which are kept until the end, and may refuse them.
 
     Raises:
         QueryCancelledError: the client went away meanwhile.
         InvalidArgument: it is too large, or what arrives is no stream of rows.
     """
-    batches: list[pa.RecordBatch] = []
     size_bytes = 0
     try:
-        schema = reader.schema
-        check(schema)
+        check(reader.schema)
         for chunk in reader:
             if chunk.data is None:
                 continue
@@ -79,7 +89,7 @@ def collected(
             if size_bytes > most_bytes:
                 raise too_many_rows(most_bytes)
             take(chunk.data.nbytes)
-            batches.append(chunk.data)
+            yield chunk.data
     except statuses.StatusError:
         raise
     except pa.ArrowMemoryError as exc:
@@ -91,7 +101,6 @@ def collected(
     # A stream that breaks looks to Arrow like one that ends.
     if context.is_cancelled():
         raise QueryCancelledError(_GONE)
-    return pa.Table.from_batches(batches, schema)
 
 
 def too_many_rows(most_bytes: int) -> statuses.StatusError:

@@ -286,7 +286,7 @@ def version_of(one: Taking) -> int:
 async def test_many_rows_become_several_entries_that_count_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_entries, "_ENTRY_BYTES", 4_000)
+    monkeypatch.setattr(log_entries, "ENTRY_BYTES", 4_000)
     async with site(tmp_path) as place, place.taking() as one:
         before = version_of(one)
         assert await one.apply(changes(*((number, "x") for number in range(1_000)))) == 1_000

@@ -63,6 +63,39 @@ def test_rows_of_a_single_batch_are_not_copied() -> None:
     assert not entries.read(T, spec(), [batch]).only_inserts
 
 
+def inserted(first: int, count: int, value: float | None = 0.0) -> pa.RecordBatch:
+    return changed(SCHEMA, [(Op.INSERT, row(first + n, v=value)) for n in range(count)])
+
+
+def test_large_batches_that_only_insert_rows_stay_where_they_are() -> None:
+    many = entries.LEAST_ROWS
+    batches = [inserted(0, many), inserted(many, many + 1)]
+    found = entries.read(T, spec(), batches)
+    assert found.only_inserts and len(found.ops) == 2 * many + 1
+    for batch, kept in zip(batches, found.batches, strict=True):
+        assert kept["k"].buffers()[1].address == batch["k"].buffers()[1].address
+    assert found.size_bytes == sum(each.nbytes for each in found.batches)
+    assert found.rows["k"].to_pylist() == list(range(2 * many + 1))
+
+
+def test_other_batches_become_one() -> None:
+    many = entries.LEAST_ROWS
+    emptying = changed(SCHEMA, [(Op.TRUNCATE, {})])
+    for of, batches in (
+        (spec(), [inserted(0, many), inserted(0, many - 1)]),
+        (spec(), [inserted(0, 3 * many), emptying]),
+        (KEYED, [inserted(0, many), inserted(many, many)]),
+        (spec(cut=CUT), [inserted(0, many), inserted(many, many)]),
+    ):
+        assert len(entries.read(T, of, batches).batches) == 1
+
+
+def test_a_value_that_is_missing_in_a_later_batch_is_refused() -> None:
+    batches = [inserted(0, entries.LEAST_ROWS), inserted(0, entries.LEAST_ROWS, None)]
+    with pytest.raises(ExecutionError, match="column 'v' of a row is NULL"):
+        entries.read(T, spec(), batches)
+
+
 def test_an_entry_of_no_changes_is_empty() -> None:
     for found in (entries.read(T, KEYED, []), read(KEYED, []), read(spec(), [])):
         assert len(found.ops) == 0 and found.rows.num_rows == 0 and not list(found.changes_of(None))

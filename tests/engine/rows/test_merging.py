@@ -56,6 +56,22 @@ def looked_up(of: Merged, column: str, value: int, position: int) -> list[Row]:
     return ordered(row for each in found for row in each.to_pylist())
 
 
+def test_batches_of_one_entry_are_read_from_the_same_position_on() -> None:
+    of = spec(keys=None)
+    merging = merged([{"k": 1, "v": 1, "s": ""}], of)
+    rows = [{"k": n, "v": n % 7, "s": "x"} for n in range(entries.LEAST_ROWS)]
+    batch = changed(SCHEMA, [(Op.INSERT, row) for row in rows])
+    apply(merging, [(Op.INSERT, {"k": 2, "v": 2, "s": ""})], of)
+    merging.apply(entries.read(T, of, [batch, batch]), None)
+    apply(merging, [(Op.TRUNCATE, {}), (Op.INSERT, {"k": 3, "v": 3, "s": ""})], of)
+    assert [len(shown(merging, position)) for position in range(4)] == [
+        1, 2, 2 + 2 * len(rows), 1
+    ]  # fmt: skip
+    assert (
+        shown(merging, 2)[:3] == ordered([{"k": 0, "v": 0, "s": "x"}] * 2 + shown(merging, 1))[:3]
+    )
+
+
 @dataclass
 class Model:
     """One row for each key, and the last offset; each change as the rules in words have it."""

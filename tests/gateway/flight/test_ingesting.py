@@ -18,7 +18,7 @@ from pyarrow import flight
 
 from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_core.tables import TableSpec
-from caraway_gateway.flight import FlightEndpoint, ingesting, uploads
+from caraway_gateway.flight import FlightEndpoint, arriving, ingesting, uploads
 from caraway_gateway.flight.sql import messages
 from caraway_gateway.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_gateway.flight.uploads import UploadRoom
@@ -69,7 +69,7 @@ async def test_a_dataset_without_writes_refuses_an_upload_before_it_is_read(
     def read_it(*_: object) -> None:
         raise AssertionError("the upload was read")
 
-    monkeypatch.setattr(uploads, "collected", read_it)
+    monkeypatch.setattr(uploads, "received", read_it)
     async with serving(TABLES, writable=("sales.o",)) as server:
         with pytest.raises(flight.FlightUnauthorizedError, match="`access: read_write`"):
             await server.ask(put(PATH, ROWS))
@@ -339,10 +339,13 @@ def replacing(name: str, rows: pa.Table) -> Any:
     return put(command(messages.packed(message)), rows)
 
 
+@pytest.mark.parametrize("is_early", [False, True], ids=["whole", "early"])
 @pytest.mark.parametrize("name", ["items", "notes"])
 async def test_rows_of_a_dataset_with_a_log_are_replaced_by_one_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_early: bool
 ) -> None:
+    if is_early:
+        monkeypatch.setattr(arriving, "ENTRY_BYTES", 1)
     found = query(f"SELECT id FROM {name} ORDER BY id")
     stored = asyncio.Event()
 
