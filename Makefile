@@ -142,7 +142,8 @@ test-clients: setup
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/java
 	! command -v cargo || cargo build --quiet --manifest-path tests/e2e/clients/rust/Cargo.toml --target-dir $(CLIENTS)/rust
 	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py tests/e2e/test_iceberg_access.py tests/e2e/test_iceberg_engines.py tests/e2e/test_cluster_catalog.py
-	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 tests/plugins/sources/snowflake tests/conformance/test_sources.py -k snowflake
+	! command -v go || go build -C tests/e2e/clients/ferretdb -o $(abspath $(CLIENTS))/ferretdb/ferretdb .
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 tests/plugins/sources/snowflake tests/plugins/sources/mongodb tests/conformance/test_sources.py -k "snowflake or mongodb"
 
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm

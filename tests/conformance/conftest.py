@@ -11,6 +11,7 @@ from tests.kit import (
     fakesnow_server,
     file_servers,
     flight_sql_server,
+    mongo_server,
     spark_server,
 )
 from tests.kit import mariadb as mariadb_tables
@@ -21,6 +22,7 @@ from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
+from tests.kit.mongo_server import MongoServer
 from tests.kit.postgres import Server, serving
 from tests.kit.spark_server import SparkServer
 
@@ -76,6 +78,12 @@ def sftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedFolder]:
 @pytest.fixture(scope="session")
 def dynamodb() -> Iterator[DynamodbServer]:
     with dynamodb_server.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mongodb() -> Iterator[MongoServer]:
+    with mongo_server.serving() as server:
         yield server
 
 

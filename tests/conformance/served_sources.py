@@ -23,6 +23,7 @@ from tests.kit.fakesnow_server import FakesnowServer
 from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
+from tests.kit.mongo_server import MongoServer
 from tests.kit.spark_server import SparkServer
 
 
@@ -189,6 +190,20 @@ class Dynamodb:
         return self._server.request("none")
 
 
+class Mongodb:
+    """A collection of MongoDB. The manifest declares the types."""
+
+    def __init__(self, server: MongoServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, mariadb_tables.kept(rows))
+        return self._server.request(name, *rows.schema)
+
+    def absent(self) -> SourceRequest:
+        return self._server.request("none")
+
+
 class Graphql:
     """A query whose answer has pages. Names of GraphQL are simpler than those of the suite."""
 
@@ -239,6 +254,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "ftp": partial(FileServer, "ftp"),
     "graphql": Graphql,
     "http": Api,
+    "mongodb": Mongodb,
     "mysql": Mysql,
     "odbc": Odbc,
     "sftp": partial(FileServer, "sftp"),
@@ -254,6 +270,7 @@ FIXTURES = {
     "ftp": "ftp",
     "graphql": "api",
     "http": "api",
+    "mongodb": "mongodb",
     "mysql": "mariadb",
     "odbc": "mariadb",
     "sftp": "sftp",

@@ -20,6 +20,7 @@ from tests.kit import (
     file_servers,
     flight_sql_server,
     mariadb,
+    mongo_server,
     odbc_drivers,
     spark_server,
     sqlite_files,
@@ -157,6 +158,12 @@ def test_dynamodb(tmp_path: Path) -> None:
         server.create("items", {"id": "N"})
         server.put("items", [{"id": 1, "note": "one"}])
         read(tmp_path, "aws", "dynamodb:items", server.params())
+
+
+def test_mongodb(tmp_path: Path) -> None:
+    with mongo_server.serving() as server:
+        server.put("items", [{"id": 1, "note": "one"}])
+        read(tmp_path, "mongodb", "mongodb:items", server.params())
 
 
 def test_management(tmp_path: Path) -> None:

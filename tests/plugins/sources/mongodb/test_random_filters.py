@@ -1,0 +1,48 @@
+"""Random statements over a collection have the answers of the engine over the same rows."""
+
+import asyncio
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from caraway_core.tables import MemoryTable, TableSpec
+from caraway_plugins.sources.mongodb.source import MongodbSource
+from tests.kit import mixed_documents
+from tests.kit.engine import rows, session
+from tests.kit.mongo_server import MongoServer
+
+_PATIENT = settings(deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+SCHEMA = pa.schema([each for each in mixed_documents.SCHEMA if each.name != "price"])
+"""FerretDB has no decimals."""
+
+
+@pytest.fixture(scope="module")
+def tables(mongodb: MongoServer) -> dict[str, TableSpec]:
+    documents = mixed_documents.documents(60)
+    mongodb.put("mixed", [{k: v for k, v in each.items() if k != "price"} for each in documents])
+    expected = mixed_documents.table_of(documents, SCHEMA)
+    inferred = MongodbSource().resolve(mongodb.request("mixed"))
+    assert all(inferred.schema.field(each.name) == each for each in SCHEMA)
+    return {"mongodb": inferred, "memory": MemoryTable(expected.schema, expected)}
+
+
+def _compare(tables: dict[str, TableSpec], sql: str) -> None:
+    answers = [
+        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
+        for table in tables.values()
+    ]
+    assert answers[0] == answers[1], sql
+
+
+@settings(_PATIENT, max_examples=150)
+@given(sql=mixed_documents.statements(SCHEMA))
+def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
+    _compare(tables, sql)
+
+
+@pytest.mark.full
+@settings(_PATIENT, max_examples=5_000)
+@given(sql=mixed_documents.statements(SCHEMA))
+def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
+    _compare(tables, sql)
