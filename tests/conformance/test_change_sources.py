@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import mariadb
+from tests.kit import dynamodb_server, mariadb
 from tests.kit.deadlines import eventually
 from tests.kit.kafka import brokers
 from tests.kit.mariadb import Mariadb
@@ -151,6 +151,27 @@ async def without_a_server_of_mysql() -> AsyncIterator[Broken]:
 
 
 @asynccontextmanager
+async def without_a_stream() -> AsyncIterator[Broken]:
+    view = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    with dynamodb_server.serving() as server:
+        server.create("orders", {"id": "N"})
+        server.put("orders", [{"id": 1, "note": "one"}])
+        written = ", ".join(f'{key}: "{value}"' for key, value in server.params().items())
+        manifest = f"""
+        datasets:
+          - from: dynamodb:orders
+            name: orders
+            params: {{{written}}}
+            acceleration: {{refresh_mode: changes}}
+        """
+
+        def repair() -> None:
+            server.client.update_table(TableName="orders", StreamSpecification=view)
+
+        yield Broken(manifest, "enable one with the view type NEW_IMAGE", repair)
+
+
+@asynccontextmanager
 async def without_a_topic() -> AsyncIterator[Broken]:
     manifest = """
         datasets:
@@ -196,6 +217,7 @@ CASES = [
     without_a_binary_log,
     without_rows_in_the_binary_log,
     without_a_server_of_mysql,
+    without_a_stream,
     without_a_topic,
     without_a_topic_of_rows,
 ]

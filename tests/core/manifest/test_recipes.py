@@ -57,7 +57,6 @@ REFUSED: Mapping[str, Sequence[str]] = {
     "streams": [
         "9: datasets[0].acceleration.refresh_mode: 'changes' needs a 'primary_key' with this "
         "engine",
-        "9: datasets[0].acceleration.refresh_mode: the connector 'dynamodb' has no changes",
     ],
 }
 """The beginnings of the problems of those that do not."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import mariadb
+from tests.kit import dynamodb_server, mariadb
 from tests.kit.deadlines import eventually
 from tests.kit.kafka import brokers
 from tests.kit.postgres import Server, serving
@@ -201,6 +201,30 @@ async def test_rows_in_avro_are_followed_once_the_registry_answers(tmp_path: Pat
         cluster.send_keyed("orders", (row(1, "")[0], None))
         async with running(tmp_path, ROWS, environ) as runtime:
             await holds(runtime, (3, "three"))
+
+
+async def test_a_table_of_dynamodb_is_followed_over_restarts(tmp_path: Path) -> None:
+    view = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    with dynamodb_server.serving() as server:
+        server.create("orders", {"id": "N"}, StreamSpecification=view)
+        server.put("orders", [{"id": 1, "note": "one"}, {"id": 2, "note": "two"}])
+        params = ", ".join(f'{key}: "{value}"' for key, value in server.params().items())
+        manifest = f"""
+            datasets:
+              - from: dynamodb:orders
+                name: orders
+                params: {{{params}, scan_interval: 50ms}}
+                acceleration: {{refresh_mode: changes}}
+        """
+        async with running(tmp_path, manifest) as runtime:
+            await holds(runtime, (1, "one"), (2, "two"))
+            server.put("orders", [{"id": 1, "note": "uno"}, {"id": 3, "note": "three"}])
+            server.client.delete_item(TableName="orders", Key={"id": {"N": "2"}})
+            await holds(runtime, (1, "uno"), (3, "three"))
+        server.client.delete_item(TableName="orders", Key={"id": {"N": "1"}})
+        server.put("orders", [{"id": 4, "note": "four"}])
+        async with running(tmp_path, manifest) as runtime:
+            await holds(runtime, (3, "three"), (4, "four"))
 
 
 async def test_a_table_of_mariadb_is_followed_over_restarts_of_both(tmp_path: Path) -> None:

@@ -29,7 +29,9 @@ class DynamodbSource:
     """The items of a table."""
 
     declaration = declared.DYNAMODB
-    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
+    capabilities = SourceCapabilities(
+        projection=True, filters=True, limit=True, splits=True, changes=True
+    )
 
     def resolve(self, request: SourceRequest) -> DocumentTable:
         known = params.checked(request.connector, request.params)
