@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from caraway_core.errors import InvalidQueryError, QueryError
+from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources.idle_connections import IdleConnections
 
+TOO_LARGE = "a number is too large for its type"
 _OVERFLOW = re.compile("out of range|overflow", re.IGNORECASE)
 
 
@@ -25,6 +25,8 @@ class DatabaseRows(ABC):
     """The exceptions of the driver for a statement that fails."""
     stop_again_s: ClassVar[float] = 0.2
     """Stopping is repeated, because the statement may start after the first one."""
+    advice: ClassVar[str] = "check the database, then run the query again"
+    """The advice of errors."""
 
     def __init__(self, table: RemoteTable, sql: str, schema: pa.Schema) -> None:
         """Take a statement whose columns become those of the schema, in order."""
@@ -61,16 +63,27 @@ class DatabaseRows(ABC):
         """Close what is open, innermost first; it may be nothing."""
 
     @abstractmethod
-    def _error(self, exc: Exception) -> QueryError:
-        """Convert an error of the driver, without secrets, the statement and paths."""
-
-    @abstractmethod
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         """Return a column with the requested type.
 
         Raises:
             pa.ArrowException, ValueError: a value does not fit.
         """
+
+    def _error(self, exc: Exception) -> QueryError:
+        """Convert an error of the driver."""
+        if (message := self._overflow(exc)) is not None:
+            return overflow(self._table, message)
+        reason = self._reason(exc)
+        return ExecutionError(f"{self._table.title} cannot be read: {reason}; {self.advice}")
+
+    def _overflow(self, exc: Exception) -> str | None:
+        """Return the message about a number that is too large, or None for another error."""
+        return TOO_LARGE if is_overflow(str(exc)) else None
+
+    def _reason(self, exc: Exception) -> str:
+        """Return why a statement failed, without secrets, the statement and paths."""
+        return "the database failed"
 
     def _finish(self) -> None:
         """Let go of the connection of a statement that was read to its end."""
@@ -118,47 +131,6 @@ class DatabaseRows(ABC):
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-class PooledRows(DatabaseRows):
-    """Rows that are read over a connection that is kept for the next statement."""
-
-    def __init__(
-        self, pool: IdleConnections, table: RemoteTable, sql: str, schema: pa.Schema
-    ) -> None:
-        """Take the pool of the reader, and the same as `DatabaseRows`."""
-        super().__init__(table, sql, schema)
-        self._pool = pool
-
-    def _begin(self) -> Iterator[Any]:
-        """Run the statement; if an idle connection turns out to be broken, use another one."""
-        while (kept := self._pool.take_idle(self._table.login)) is not None:
-            self._connection = kept
-            try:
-                return self._run()
-            except self.failures as exc:
-                if not self._is_broken(exc):
-                    raise
-                self._drop()
-        self._connection = self._connect()
-        return self._run()
-
-    def _finish(self) -> None:
-        """Keep the connection."""
-        connection, self._connection = self._connection, None
-        self._pool.give(self._table.login, connection)
-
-    @abstractmethod
-    def _connect(self) -> Any:
-        """Open a connection."""
-
-    @abstractmethod
-    def _run(self) -> Iterator[Any]:
-        """Run the statement over `_connection`, and return its batches."""
-
-    @abstractmethod
-    def _is_broken(self, exc: Exception) -> bool:
-        """Return whether an error means a lost connection rather than an invalid statement."""
-
-
 def unfit(table: RemoteTable, name: str, type_: object) -> InvalidQueryError:
     """Return the error of a value that does not fit its column."""
     return InvalidQueryError(
@@ -172,7 +144,7 @@ def is_overflow(said: str) -> bool:
     return bool(_OVERFLOW.search(said))
 
 
-def overflow(table: RemoteTable, said: str = "a number is too large for its type") -> QueryError:
+def overflow(table: RemoteTable, said: str = TOO_LARGE) -> QueryError:
     """Return the error of a number that is too large."""
     return InvalidQueryError(
         f"overflow: {table.title}: {said}; cast what is computed to DECIMAL(38, 0) or DOUBLE first"

@@ -6,26 +6,23 @@ import atexit
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 
 from caraway_core.concurrency.clocks import SecondsClock
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows, driver_messages, schemas
+from caraway_plugins.sources import driver_messages, schemas
 from caraway_plugins.sources.adbc import connecting
-from caraway_plugins.sources.adbc.connecting import DriverConnection
-from caraway_plugins.sources.database_rows import PooledRows
 from caraway_plugins.sources.decimal_texts import decimals
 from caraway_plugins.sources.endless_times import has_endless
-from caraway_plugins.sources.idle_connections import IdleConnections
+from caraway_plugins.sources.pooled_rows import PooledReader, PooledRows
 
 
 class AdbcRows(PooledRows):
     """The rows of a statement, read in batches."""
 
     failures = connecting.FAILURES
+    advice = "check the server, then run the query again"
     _found: pa.RecordBatchReader | None = None
 
     def _connect(self) -> Any:
@@ -57,20 +54,15 @@ class AdbcRows(PooledRows):
         # A login that was refused may be one that has ended.
         return connecting.is_away(exc) or connecting.is_refused(exc)
 
-    def _error(self, exc: Exception) -> QueryError:
-        is_unfit = driver_messages.is_unfit(str(exc))
-        if database_rows.is_overflow(str(exc)) and not is_unfit:
-            return database_rows.overflow(self._table)
+    def _overflow(self, exc: Exception) -> str | None:
+        return None if driver_messages.is_unfit(str(exc)) else super()._overflow(exc)
+
+    def _reason(self, exc: Exception) -> str:
         if connecting.is_refused(exc):
-            reason = "the server refuses the login"
-        elif connecting.is_away(exc):
-            reason = "the connection failed"
-        else:
-            reason = connecting.message(exc, self._table.login)
-        return ExecutionError(
-            f"{self._table.title} cannot be read: {reason}; check the server, then run the query "
-            "again"
-        )
+            return "the server refuses the login"
+        if connecting.is_away(exc):
+            return "the connection failed"
+        return connecting.message(exc, self._table.login)
 
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         if isinstance(values, pa.ExtensionArray):
@@ -91,19 +83,12 @@ class AdbcRows(PooledRows):
                 batches.close()
 
 
-class AdbcReader:
+class AdbcReader(PooledReader):
     """Reads tables of any number of servers, and keeps some idle connections."""
 
-    rows: ClassVar[type[AdbcRows]] = AdbcRows
+    rows = AdbcRows
 
     def __init__(self, clock: SecondsClock = time.monotonic) -> None:
-        self._pool = IdleConnections(DriverConnection.close, clock)
+        super().__init__(clock)
+        # The driver cannot close connections while the interpreter shuts down.
         atexit.register(self.close)
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        self._pool.close()
-
-    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> AdbcRows:
-        """Return the rows of a statement; it starts when the first rows are read."""
-        return self.rows(self._pool, table, sql, schema)

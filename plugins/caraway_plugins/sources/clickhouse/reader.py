@@ -1,19 +1,14 @@
 """Runs statements in ClickHouse, over connections that are kept."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.concurrency.clocks import SecondsClock
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.clickhouse import connecting
 from caraway_plugins.sources.clickhouse.connecting import ClickhouseConnection
-from caraway_plugins.sources.database_rows import PooledRows
-from caraway_plugins.sources.idle_connections import IdleConnections
+from caraway_plugins.sources.database_rows import TOO_LARGE
+from caraway_plugins.sources.pooled_rows import PooledReader, PooledRows
 
 
 class ClickhouseRows(PooledRows):
@@ -45,21 +40,17 @@ class ClickhouseRows(PooledRows):
     def _is_broken(self, exc: Exception) -> bool:
         return connecting.is_away(exc)
 
-    def _error(self, exc: Exception) -> QueryError:
-        if connecting.is_overflow(exc):
-            return database_rows.overflow(self._table)
+    def _overflow(self, exc: Exception) -> str | None:
+        return TOO_LARGE if connecting.is_overflow(exc) else None
+
+    def _reason(self, exc: Exception) -> str:
         if connecting.is_refused(exc):
-            reason = "the server refuses the login or the rights of its user"
-        elif connecting.is_away(exc):
-            reason = "the connection failed"
-        elif connecting.is_absent(exc):
-            reason = "it is not what it was when it was loaded"
-        else:
-            reason = connecting.reason(exc)
-        return ExecutionError(
-            f"{self._table.title} cannot be read: {reason}; check the database, then run the "
-            "query again"
-        )
+            return "the server refuses the login or the rights of its user"
+        if connecting.is_away(exc):
+            return "the connection failed"
+        if connecting.is_absent(exc):
+            return "it is not what it was when it was loaded"
+        return connecting.reason(exc)
 
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         if isinstance(values, pa.ExtensionArray):
@@ -73,16 +64,7 @@ class ClickhouseRows(PooledRows):
         return values.cast(type_)
 
 
-class ClickhouseReader:
+class ClickhouseReader(PooledReader):
     """Reads tables of any number of servers, and keeps some idle connections."""
 
-    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
-        self._pool = IdleConnections(ClickhouseConnection.close, clock)
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        self._pool.close()
-
-    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> ClickhouseRows:
-        """Return the rows of a statement; it starts when the first rows are read."""
-        return ClickhouseRows(self._pool, table, sql, schema)
+    rows = ClickhouseRows

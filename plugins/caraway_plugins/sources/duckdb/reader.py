@@ -8,16 +8,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
-from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows
-from caraway_plugins.sources.database_rows import DatabaseRows
+from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
 from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb.attached import AttachedFile
 from caraway_plugins.sources.duckdb.settings import SETTINGS
 from caraway_plugins.sources.endless_times import has_endless
+from caraway_plugins.sources.writing_reader import WritingReader
 
 _BATCH_ROWS = 64 * 1024
 
@@ -35,42 +32,14 @@ def connect(path: str) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-class DuckdbReader:
+class DuckdbReader(WritingReader):
     """Reads tables of any number of files."""
+
+    writers = "caraway_plugins.sources.duckdb:Duckdb"
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "DuckdbRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return DuckdbRows(table, sql, schema)
-
-    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
-        """Return an INSERT of rows; it starts when it is run."""
-        from caraway_plugins.sources.duckdb import writer
-
-        return writer.DuckdbInsert(table, columns)
-
-    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
-        """Return an UPDATE or DELETE; it starts when it is run."""
-        from caraway_plugins.sources.duckdb import writer
-
-        return writer.DuckdbChange(table, change)
-
-    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
-        """Return a MERGE of rows; it starts when it is run."""
-        from caraway_plugins.sources.duckdb import merger
-
-        return merger.DuckdbMerge(table, columns, merge)
-
-    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
-        """Return what creates a table with rows; it starts when it is run."""
-        from caraway_plugins.sources.duckdb import creator
-
-        return creator.DuckdbCreation(definition, columns)
-
-    def drop(self, table: RemoteTable) -> RemoteChange:
-        """Return what drops a table; it starts when it is run."""
-        from caraway_plugins.sources.duckdb import creator
-
-        return creator.DuckdbDrop(table)
 
 
 class DuckdbRows(DatabaseRows):
@@ -78,6 +47,7 @@ class DuckdbRows(DatabaseRows):
 
     failures = (duckdb.Error, pa.ArrowException, OSError)
     stop_again_s = 0.1
+    advice = "run the query again"
     _file: AttachedFile | None = None
 
     def _begin(self) -> Iterator[Any]:
@@ -101,15 +71,15 @@ class DuckdbRows(DatabaseRows):
             raise ValueError("infinity")
         return values if values.type == type_ else pc.cast(values, type_)
 
-    def _error(self, exc: Exception) -> QueryError:
-        if isinstance(exc, duckdb.ConversionException | duckdb.OutOfRangeException):
-            return database_rows.overflow(self._table)
+    def _overflow(self, exc: Exception) -> str | None:
+        is_overflow = isinstance(exc, duckdb.ConversionException | duckdb.OutOfRangeException)
+        return TOO_LARGE if is_overflow else None
+
+    def _reason(self, exc: Exception) -> str:
         if isinstance(exc, duckdb.IOException):
-            reason = "its file is away, or another process writes to it"
-        elif isinstance(exc, duckdb.CatalogException | duckdb.BinderException):
-            reason = "it is not what it was when it was loaded"
-        elif isinstance(exc, duckdb.OutOfMemoryException):
-            reason = "DuckDB needs more than 1 GB for it"
-        else:
-            reason = "DuckDB failed"
-        return ExecutionError(f"{self._table.title} cannot be read: {reason}; run the query again")
+            return "its file is away, or another process writes to it"
+        if isinstance(exc, duckdb.CatalogException | duckdb.BinderException):
+            return "it is not what it was when it was loaded"
+        if isinstance(exc, duckdb.OutOfMemoryException):
+            return "DuckDB needs more than 1 GB for it"
+        return "DuckDB failed"

@@ -8,13 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pymysql
 
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
-from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows
-from caraway_plugins.sources.database_rows import DatabaseRows
+from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
 from caraway_plugins.sources.mysql import connecting, decoding
+from caraway_plugins.sources.writing_reader import WritingReader
 
 _BATCH_ROWS = 8 * 1024
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -23,42 +20,14 @@ _CHANGED = (1054, 1146, 1049)
 _REFUSED = (1044, 1045, 1142, 1143, 1227, 1698)
 
 
-class MysqlReader:
+class MysqlReader(WritingReader):
     """Reads tables of any number of servers."""
+
+    writers = "caraway_plugins.sources.mysql:Mysql"
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "MysqlRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return MysqlRows(table, sql, schema)
-
-    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
-        """Return an INSERT of rows; it starts when it is run."""
-        from caraway_plugins.sources.mysql import writer
-
-        return writer.MysqlInsert(table, columns)
-
-    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
-        """Return an UPDATE or DELETE; it starts when it is run."""
-        from caraway_plugins.sources.mysql import writer
-
-        return writer.MysqlChange(table, change)
-
-    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
-        """Return a MERGE of rows; it starts when it is run."""
-        from caraway_plugins.sources.mysql import merger
-
-        return merger.MysqlMerge(table, columns, merge)
-
-    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
-        """Return what creates a table with rows; it starts when it is run."""
-        from caraway_plugins.sources.mysql import creator
-
-        return creator.MysqlCreation(definition, columns)
-
-    def drop(self, table: RemoteTable) -> RemoteChange:
-        """Return what drops a table; it starts when it is run."""
-        from caraway_plugins.sources.mysql import creator
-
-        return creator.MysqlDrop(table)
 
 
 class MysqlRows(DatabaseRows):
@@ -94,23 +63,22 @@ class MysqlRows(DatabaseRows):
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         return decoding.typed(values, type_)
 
-    def _error(self, exc: Exception) -> QueryError:
-        # Neither the statement nor the host is shown.
-        code = exc.args[0] if exc.args else None
-        if code in _OUT_OF_RANGE:
-            return database_rows.overflow(self._table)
+    def _overflow(self, exc: Exception) -> str | None:
+        return TOO_LARGE if _code(exc) in _OUT_OF_RANGE else None
+
+    def _reason(self, exc: Exception) -> str:
+        code = _code(exc)
         if code in _CHANGED:
-            reason = "it is not what it was when it was loaded"
-        elif code in _REFUSED:
-            reason = "the server refuses the login or the rights of its user"
-        elif isinstance(exc, OSError) or code in range(2000, 2100):
-            reason = "the connection failed"
-        else:
-            reason = f"the server failed with error {code}"
-        return ExecutionError(
-            f"{self._table.title} cannot be read: {reason}; check the database, then run the "
-            "query again"
-        )
+            return "it is not what it was when it was loaded"
+        if code in _REFUSED:
+            return "the server refuses the login or the rights of its user"
+        if isinstance(exc, OSError) or code in range(2000, 2100):
+            return "the connection failed"
+        return f"the server failed with error {code}"
+
+
+def _code(exc: Exception) -> object:
+    return exc.args[0] if exc.args else None
 
 
 def _batches(packets: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -1,26 +1,21 @@
 """Runs statements over drivers of ODBC, over connections that are kept."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.concurrency.clocks import SecondsClock
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows
-from caraway_plugins.sources.database_rows import PooledRows
 from caraway_plugins.sources.decimal_texts import decimals
-from caraway_plugins.sources.idle_connections import IdleConnections
 from caraway_plugins.sources.odbc import connecting
 from caraway_plugins.sources.odbc.connecting import OdbcConnection
+from caraway_plugins.sources.pooled_rows import PooledReader, PooledRows
 
 
 class OdbcRows(PooledRows):
     """The rows of a statement, read in batches."""
 
     failures = connecting.FAILURES
+    advice = "check the server, then run the query again"
     _was_closed = False
 
     def close(self) -> None:
@@ -31,6 +26,10 @@ class OdbcRows(PooledRows):
                 self._end()
             finally:
                 self._reading.release()
+
+    @staticmethod
+    def close_idle(connection: Any) -> None:
+        pass  # It is closed when nothing refers to it.
 
     def _connect(self) -> Any:
         return OdbcConnection(self._table.login)
@@ -59,19 +58,12 @@ class OdbcRows(PooledRows):
     def _is_broken(self, exc: Exception) -> bool:
         return connecting.is_away(exc)
 
-    def _error(self, exc: Exception) -> QueryError:
-        if database_rows.is_overflow(str(exc)):
-            return database_rows.overflow(self._table)
+    def _reason(self, exc: Exception) -> str:
         if connecting.is_refused(exc):
-            reason = "the server refuses the login"
-        elif connecting.is_away(exc):
-            reason = "the connection failed, or the time of params.odbc_query_timeout is over"
-        else:
-            reason = connecting.message(exc, self._table.login)
-        return ExecutionError(
-            f"{self._table.title} cannot be read: {reason}; check the server, then run the query "
-            "again"
-        )
+            return "the server refuses the login"
+        if connecting.is_away(exc):
+            return "the connection failed, or the time of params.odbc_query_timeout is over"
+        return connecting.message(exc, self._table.login)
 
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         if pa.types.is_decimal(type_) and pa.types.is_string(values.type):
@@ -79,16 +71,7 @@ class OdbcRows(PooledRows):
         return values.cast(type_)
 
 
-class OdbcReader:
+class OdbcReader(PooledReader):
     """Reads tables of any number of databases, and keeps some idle connections."""
 
-    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
-        self._pool = IdleConnections(lambda connection: None, clock)
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        self._pool.close()
-
-    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> OdbcRows:
-        """Return the rows of a statement; it starts when the first rows are read."""
-        return OdbcRows(self._pool, table, sql, schema)
+    rows = OdbcRows

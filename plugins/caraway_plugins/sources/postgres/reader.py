@@ -12,16 +12,13 @@ import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
 from caraway_core.concurrency.clocks import SecondsClock
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
-from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import database_rows
-from caraway_plugins.sources.database_rows import PooledRows
 from caraway_plugins.sources.decimal_texts import decimals
 from caraway_plugins.sources.endless_times import has_endless
 from caraway_plugins.sources.idle_connections import IdleConnections
+from caraway_plugins.sources.pooled_rows import PooledReader, PooledRows
 from caraway_plugins.sources.postgres.databases import Databases
+from caraway_plugins.sources.writing_reader import WritingReader
 
 _BATCH_BYTES = 4 * 1024 * 1024
 _OVERFLOW = "22003"
@@ -35,61 +32,6 @@ SELECT set_config(name, '2s', false) FROM pg_settings
 WHERE name = 'client_connection_check_interval'
 """
 """Makes the server stop a statement when its client disappears, for example is killed."""
-
-
-class PostgresReader:
-    """Reads tables of any number of servers, and reuses idle connections."""
-
-    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
-        self._clock = clock
-        self._databases = Databases()
-        self._pool = IdleConnections(_close, clock)
-        # The driver cannot close connections while the interpreter shuts down.
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        self._pool.close()
-        self._databases.close_unused(math.inf)
-
-    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "PostgresRows":
-        """Return the rows of a statement; it starts when the first rows are read."""
-        return PostgresRows(self._pool, self._connected, table, sql, schema)
-
-    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
-        """Return an INSERT of rows; it starts when it is run."""
-        from caraway_plugins.sources.postgres import writer
-
-        return writer.PostgresInsert(table, columns)
-
-    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
-        """Return an UPDATE or DELETE; it starts when it is run."""
-        from caraway_plugins.sources.postgres import writer
-
-        return writer.PostgresChange(table, change)
-
-    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
-        """Return a MERGE of rows; it starts when it is run."""
-        from caraway_plugins.sources.postgres import merger
-
-        return merger.PostgresMerge(table, columns, merge)
-
-    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
-        """Return what creates a table with rows; it starts when it is run."""
-        from caraway_plugins.sources.postgres import creator
-
-        return creator.PostgresCreation(definition, columns)
-
-    def drop(self, table: RemoteTable) -> RemoteChange:
-        """Return what drops a table; it starts when it is run."""
-        from caraway_plugins.sources.postgres import creator
-
-        return creator.PostgresDrop(table)
-
-    def _connected(self, table: RemoteTable) -> Any:
-        now_s = self._clock()
-        self._databases.close_unused(now_s)
-        return self._databases.connect(table.login, now_s)
 
 
 class PostgresRows(PooledRows):
@@ -108,6 +50,10 @@ class PostgresRows(PooledRows):
         super().__init__(pool, table, sql, schema)
         self._connected = connected
         self._cursor: Any = None
+
+    @staticmethod
+    def close_idle(connection: Any) -> None:
+        _close(connection)
 
     def _connect(self) -> Any:
         self._connection = self._connected(self._table)
@@ -145,15 +91,13 @@ class PostgresRows(PooledRows):
             return bool(state.startswith(_BROKEN))
         return "ERROR:" not in str(exc)
 
-    def _error(self, exc: Exception) -> QueryError:
-        # Only the server's own message is shown to users.
-        said = _said(exc)
-        if getattr(exc, "sqlstate", None) == _OVERFLOW or _TOO_LARGE in said:
-            return database_rows.overflow(self._table, said)
-        return ExecutionError(
-            f"{self._table.title} cannot be read: {said}; check the database, then run the query "
-            "again"
-        )
+    def _overflow(self, exc: Exception) -> str | None:
+        message = self._reason(exc)
+        is_overflow = getattr(exc, "sqlstate", None) == _OVERFLOW or _TOO_LARGE in message
+        return message if is_overflow else None
+
+    def _reason(self, exc: Exception) -> str:
+        return _said(exc)  # Only the server's own message is shown to users.
 
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         if isinstance(values, pa.ExtensionArray):
@@ -163,6 +107,34 @@ class PostgresRows(PooledRows):
         if pa.types.is_decimal(type_) and pa.types.is_string(values.type):
             return decimals(values, type_)
         return values if values.type == type_ else pc.cast(values, type_)
+
+
+class PostgresReader(PooledReader, WritingReader):
+    """Reads tables of any number of servers, and reuses idle connections."""
+
+    rows = PostgresRows
+    writers = "caraway_plugins.sources.postgres:Postgres"
+
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
+        super().__init__(clock)
+        self._clock = clock
+        self._databases = Databases()
+        # The driver cannot close connections while the interpreter shuts down.
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        super().close()
+        self._databases.close_unused(math.inf)
+
+    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> PostgresRows:
+        """Return the rows of a statement; it starts when the first rows are read."""
+        return PostgresRows(self._pool, self._connected, table, sql, schema)
+
+    def _connected(self, table: RemoteTable) -> Any:
+        now_s = self._clock()
+        self._databases.close_unused(now_s)
+        return self._databases.connect(table.login, now_s)
 
 
 def _close(each: Any) -> None:

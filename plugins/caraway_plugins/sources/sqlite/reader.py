@@ -8,54 +8,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import dbapi
 
-from caraway_core.errors import ExecutionError, QueryError
-from caraway_core.protocols.remote import RemoteChange, RemoteInsert, TableChange, TableMerge
-from caraway_core.statements.definitions import TableDefinition
+from caraway_core.errors import QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import database_rows
-from caraway_plugins.sources.database_rows import DatabaseRows
+from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
 from caraway_plugins.sources.decimal_texts import decimals
 from caraway_plugins.sources.sqlite import connecting, forms
+from caraway_plugins.sources.writing_reader import WritingReader
 
 _BATCH_ROWS = 16 * 1024
 
 
-class SqliteReader:
+class SqliteReader(WritingReader):
     """Reads tables of any number of files."""
+
+    writers = "caraway_plugins.sources.sqlite:Sqlite"
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "SqliteRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return SqliteRows(table, _typed_by_first_row(sql, schema), schema)
-
-    def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
-        """Return an INSERT of rows; it starts when it is run."""
-        from caraway_plugins.sources.sqlite import writer
-
-        return writer.SqliteInsert(table, columns)
-
-    def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
-        """Return an UPDATE or DELETE; it starts when it is run."""
-        from caraway_plugins.sources.sqlite import writer
-
-        return writer.SqliteChange(table, change)
-
-    def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
-        """Return a MERGE of rows; it starts when it is run."""
-        from caraway_plugins.sources.sqlite import merger
-
-        return merger.SqliteMerge(table, columns, merge)
-
-    def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
-        """Return what creates a table with rows; it starts when it is run."""
-        from caraway_plugins.sources.sqlite import creator
-
-        return creator.SqliteCreation(definition, columns)
-
-    def drop(self, table: RemoteTable) -> RemoteChange:
-        """Return what drops a table; it starts when it is run."""
-        from caraway_plugins.sources.sqlite import creator
-
-        return creator.SqliteDrop(table)
 
 
 class SqliteRows(DatabaseRows):
@@ -65,6 +36,7 @@ class SqliteRows(DatabaseRows):
     """
 
     failures = (dbapi.Error, pa.ArrowException, OSError)
+    advice = "run the query again"
     _cursor: Any = None
 
     def close(self) -> None:
@@ -110,21 +82,23 @@ class SqliteRows(DatabaseRows):
         return pc.cast(values, type_)
 
     def _error(self, exc: Exception) -> QueryError:
-        table, said = self._table, str(exc)
-        if (name := forms.unfit(said)) is not None:
-            type_ = {each.name: each.type for each in table.columns}.get(name, "value of its type")
-            return database_rows.unfit(table, name, type_)
-        if "integer overflow" in said:
-            return database_rows.overflow(table)
-        if "locked" in said or "busy" in said:
-            reason = "another process writes to its file"
-        elif "no such" in said:
-            reason = "it is not what it was when it was loaded"
-        elif "failed to open" in said or "unable to open" in said or "readonly" in said:
-            reason = "its file is away"
-        else:
-            reason = "SQLite failed"
-        return ExecutionError(f"{table.title} cannot be read: {reason}; run the query again")
+        if (name := forms.unfit(str(exc))) is None:
+            return super()._error(exc)
+        types = {each.name: each.type for each in self._table.columns}
+        return database_rows.unfit(self._table, name, types.get(name, "value of its type"))
+
+    def _overflow(self, exc: Exception) -> str | None:
+        return TOO_LARGE if "integer overflow" in str(exc) else None
+
+    def _reason(self, exc: Exception) -> str:
+        message = str(exc)
+        if "locked" in message or "busy" in message:
+            return "another process writes to its file"
+        if "no such" in message:
+            return "it is not what it was when it was loaded"
+        if any(each in message for each in ("failed to open", "unable to open", "readonly")):
+            return "its file is away"
+        return "SQLite failed"
 
 
 def _typed_by_first_row(sql: str, schema: pa.Schema) -> str:
