@@ -220,10 +220,9 @@ class InProcessFleet:
             return None
 
     def _paged(self, executor_id: ExecutorId, page: AnswerPage) -> PagedStream:
-        life = self._lives[executor_id]
-        return PagedStream(page, partial(self._next, executor_id, life), life.worker.close)
+        return PagedStream(page, _LifePages(self, executor_id, self._lives[executor_id]))
 
-    async def _next(self, executor_id: ExecutorId, life: _Life, cursor: str) -> AnswerPage:
+    async def next_page(self, executor_id: ExecutorId, life: _Life, cursor: str) -> AnswerPage:
         return await self._called(executor_id, life, life.worker.next(cursor))
 
     async def _call(
@@ -274,3 +273,18 @@ def _brought(inputs: Sequence[Input]) -> list[TaskTable]:
         TaskTable(each.name, each.schema, tuple(part.handle.table for part in each.parts))
         for each in inputs
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _LifePages:
+    """The pages of answers of one life of an executor."""
+
+    fleet: InProcessFleet
+    executor_id: ExecutorId
+    life: _Life
+
+    async def fetch_page(self, cursor: str) -> AnswerPage:
+        return await self.fleet.next_page(self.executor_id, self.life, cursor)
+
+    async def close_answer(self, cursor: str) -> None:
+        await self.life.worker.close(cursor)

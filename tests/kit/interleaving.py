@@ -212,23 +212,21 @@ class SteppedStore:
         raise NotImplementedError
 
     def watch(self, prefix: str) -> StateWatcher:
-        start = entries.revision(self._file)
-
-        async def changes(prefix: str, after: int) -> ChangePage:
-            await self._loop.step()
-            return entries.changes(self._file, prefix, after, self._loop.time())
-
-        async def started() -> int:
-            return start
-
-        async def revision() -> int:
-            await self._loop.step()
-            return entries.revision(self._file)
-
         # Only writes wake it: virtual time does not stand still while something polls.
-        watcher = StateWatcher(prefix, started, changes, revision, poll_s=None)
+        watcher = StateWatcher(prefix, self, entries.revision(self._file), poll_s=None)
         self._watchers.append(watcher)
         return watcher
+
+    async def read_start(self, submitted: int) -> int:
+        return submitted
+
+    async def read_changes(self, prefix: str, after: int) -> ChangePage:
+        await self._loop.step()
+        return entries.changes(self._file, prefix, after, self._loop.time())
+
+    async def read_revision(self) -> int:
+        await self._loop.step()
+        return entries.revision(self._file)
 
     async def aclose(self) -> None:
         pass

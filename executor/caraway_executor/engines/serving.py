@@ -44,6 +44,7 @@ from caraway_executor.engines.resting import Resting
 from caraway_executor.engines.served import ServedMethods
 from caraway_executor.engines.shared_memory import WritableMemory
 from caraway_executor.engines.threads import CallThreads, current
+from caraway_executor.resources.memory_in_use import OwnMemory
 
 logger = logging.getLogger(__name__)
 CREDIT = 4
@@ -85,7 +86,7 @@ class Serving:
         self._inward = ReceivingEnd(self._system_table, self)
         self._tasks = tasks.Tasks()
         self._under_way: dict[int, asyncio.Task[None]] = {}
-        self._resting = Resting(self._tasks, lambda: bool(self._under_way))
+        self._resting = Resting(self._tasks, self._under_way, OwnMemory())
         self._flows: dict[int, _Flow] = {}
         self._showing: dict[int, Future[pa.Table]] = {}
         self._embedding: dict[int, Future[pa.Table]] = {}

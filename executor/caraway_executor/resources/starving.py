@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol
 
 from caraway_core.concurrency import tasks
 from caraway_executor.resources.usage import used_s
@@ -68,6 +68,22 @@ class Stay:
             self._task.cancel()
 
 
+class WorkOfThreads(Protocol):
+    """Whose work is in the threads that are watched."""
+
+    async def probe(self) -> None:
+        """Do work in the threads that takes no time."""
+        ...
+
+    def note_busy(self) -> None:
+        """Note that work takes long."""
+        ...
+
+    def note_starved(self, *, are_starved: bool) -> None:
+        """Note that the threads begin or cease to take no other work."""
+        ...
+
+
 class OwnThreads:
     """Watches the engine's threads of this process while work is in them.
 
@@ -75,22 +91,11 @@ class OwnThreads:
     takes no time tells it from other work that uses all cores: see decision 0059.
     """
 
-    def __init__(
-        self,
-        probe: Callable[[], Coroutine[Any, Any, None]],
-        on_busy: Callable[[], None],
-        on_starved: Callable[[bool], None],
-    ) -> None:
-        """Take work that takes no time.
-
-        `on_busy` is called when work takes long, and `on_starved` when the state changes.
-        """
+    def __init__(self, work: WorkOfThreads) -> None:
         self.are_starved = False
         self.starved_since_s = 0.0
         """When the probe was sent that has no answer; what began later does not keep them."""
-        self._probe = probe
-        self._on_busy = on_busy
-        self._on_starved = on_starved
+        self._work = work
         self._stays: set[Stay] = set()
         self._tasks = tasks.Tasks()
 
@@ -115,13 +120,13 @@ class OwnThreads:
             await asyncio.sleep(_LOOK_S)
             oldest_s = min((each.waits_since_s for each in self._stays), default=loop.time())
             if loop.time() - oldest_s > PROBE_AFTER_S:
-                self._on_busy()
+                self._work.note_busy()
                 await self._probed()
 
     async def _probed(self) -> None:
         loop = asyncio.get_running_loop()
         since_s, before_s = loop.time(), used_s(os.getpid())
-        probing = tasks.begin(self._probe())
+        probing = tasks.begin(self._work.probe())
         try:
             while not probing.done():
                 await asyncio.wait((probing,), timeout=STARVED_S if not self.are_starved else None)
@@ -133,11 +138,11 @@ class OwnThreads:
             probing.cancel()
             if self.are_starved:
                 self.are_starved = False
-                self._on_starved(False)
+                self._work.note_starved(are_starved=False)
 
     def _starve(self, since_s: float) -> None:
         self.are_starved, self.starved_since_s = True, since_s
-        self._on_starved(True)
+        self._work.note_starved(are_starved=True)
         for stay in list(self._stays):
             if stay.began_s >= since_s - SHORTLY_S:
                 stay.leave(is_suspect=stay.began_s < since_s)

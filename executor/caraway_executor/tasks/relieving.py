@@ -40,14 +40,13 @@ class Relieving:
         self._catalogs = catalogs
         self._clock = clock
         self._has_processes = has_processes
+        self._places = places
         self._written: set[TableName] = set()
         self._reliefs: dict[str, tuple[LocalExecutor, Relief]] = {}
         self._forking: Forking | None = None
         self._threads: OwnThreads | None = None
         if has_processes:
-            self._threads = OwnThreads(
-                self._probe, self._warm, lambda now: places.lend(are_lent=now)
-            )
+            self._threads = OwnThreads(self)
 
     def executor(self, origin: str) -> RelievedExecutor | LocalExecutor:
         """Return the executor for the catalog of an origin; see `Catalogs.executor`."""
@@ -109,11 +108,16 @@ class Relieving:
             self._forking = Forking(lambda _process: None)
         return self._forking
 
-    async def _probe(self) -> None:
+    async def probe(self) -> None:
+        """Do work in the threads that takes no time."""
         executors = self._catalogs.executors.values()
         await asyncio.gather(*(each.probe() for each in executors))
 
-    def _warm(self) -> None:
+    def note_starved(self, *, are_starved: bool) -> None:
+        """Lend the slots of tasks while the threads take no other work."""
+        self._places.lend(are_lent=are_starved)
+
+    def note_busy(self) -> None:
         """Expect that work that takes long is in the way of other work."""
         for local, relief in self._reliefs.values():
             if local.session is not None:

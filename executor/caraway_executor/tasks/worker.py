@@ -45,7 +45,7 @@ from caraway_executor.answers.cursors import Cursors
 from caraway_executor.answers.offers import OfferedRows, Offers, TakenStream
 from caraway_executor.answers.profiling import profiled_stream
 from caraway_executor.models.model_copies import ModelCopies
-from caraway_executor.resources.memory_in_use import MemoryInUse
+from caraway_executor.resources.memory_in_use import MemoryInUse, OwnMemory
 from caraway_executor.resources.room import TaskMemory
 from caraway_executor.tasks.catalogs import Catalogs
 from caraway_executor.tasks.host_files import HostFiles
@@ -78,7 +78,7 @@ class Worker:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
         self._room = TaskMemory(settings.memory_limit_bytes)
-        self._memory = MemoryInUse(self._room)
+        self._memory = MemoryInUse(self._room, OwnMemory())
         self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
         self._relieving = Relieving(

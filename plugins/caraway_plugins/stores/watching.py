@@ -7,8 +7,9 @@ only the latest of several writes to a key.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.protocols.state import StateEntry
@@ -29,6 +30,22 @@ class ChangePage:
     forgotten: int
 
 
+class WatchedStore(Protocol):
+    """The reads of a watcher from its store."""
+
+    async def read_start(self, submitted: Any) -> int:
+        """Return the revision that was submitted to be read when a watch began."""
+        ...
+
+    async def read_changes(self, prefix: str, after: int) -> ChangePage:
+        """Return the changes after a revision."""
+        ...
+
+    async def read_revision(self) -> int:
+        """Return the revision of the last write."""
+        ...
+
+
 class Beginnings:
     """Watchers that have not read their start revision yet.
 
@@ -37,18 +54,18 @@ class Beginnings:
     """
 
     def __init__(self) -> None:
-        self._pending: list[Callable[[], Awaitable[int]]] = []
+        self._pending: list[StateWatcher] = []
 
-    def add(self, start: Callable[[], Awaitable[int]]) -> None:
-        """Add a watcher by the function that reads its start revision."""
-        self._pending.append(start)
+    def add(self, watcher: "StateWatcher") -> None:
+        """Add a watcher."""
+        self._pending.append(watcher)
 
     async def wait(self) -> None:
         """Wait until every watcher has started or failed; its iteration reports a failure."""
         while self._pending:
-            start = self._pending[0]
-            await asyncio.wait((asyncio.shield(start()),))
-            if self._pending and self._pending[0] is start:
+            watcher = self._pending[0]
+            await asyncio.wait((asyncio.shield(watcher.read_start()),))
+            if self._pending and self._pending[0] is watcher:
                 self._pending.pop(0)
 
 
@@ -58,16 +75,14 @@ class StateWatcher(AsyncIterator[StateEntry]):
     def __init__(
         self,
         prefix: str,
-        start: Callable[[], Awaitable[int]],
-        changes: Callable[[str, int], Awaitable[ChangePage]],
-        revision: Callable[[], Awaitable[int]],
+        store: WatchedStore,
+        submitted: Any,
         poll_s: float | None,
     ) -> None:
-        """Take what reads the start revision, later changes, and the revision of the last write."""
+        """Take the store, and the read of the start revision that it has submitted."""
         self._prefix = prefix
-        self._start = start
-        self._revision = revision
-        self._changes = changes
+        self._store = store
+        self._submitted = submitted
         self._poll_s = poll_s
         self._after: int | None = None
         self._page: deque[StateEntry] = deque()
@@ -80,9 +95,14 @@ class StateWatcher(AsyncIterator[StateEntry]):
         """Look for changes now, rather than at the next poll."""
         self._written.set()
 
+    async def read_start(self) -> int:
+        """Return the revision after which it yields writes."""
+        # Shielded: a cancelled caller must not cancel the read for the next call.
+        return await asyncio.shield(self._store.read_start(self._submitted))
+
     async def catch_up(self) -> None:
         """Return once all that was written before this call was yielded; see `StateWatch`."""
-        revision = await self._revision()
+        revision = await self._store.read_revision()
         if self._is_asked and not self._page and self._has_read(revision):
             return
         caught_up = asyncio.get_running_loop().create_future()
@@ -113,9 +133,8 @@ class StateWatcher(AsyncIterator[StateEntry]):
 
     async def _read_on(self) -> None:
         if self._after is None:
-            # Shielded: a cancelled caller must not cancel the task for the next call.
-            self._after = await asyncio.shield(self._start())
-        page = await self._changes(self._prefix, self._after)
+            self._after = await self.read_start()
+        page = await self._store.read_changes(self._prefix, self._after)
         if page.forgotten > self._after:
             raise CarawayError(
                 f"the watcher of '{self._prefix}' did not read for {TRACE_KEPT_S:.0f} s and "

@@ -4,13 +4,14 @@ import asyncio
 
 from caraway_core.concurrency.tasks import Tasks
 from caraway_executor.engines.resting import Resting
+from caraway_executor.resources.memory_in_use import OwnMemory
 from tests.kit.deadlines import until
 
 LARGE = 200 * 1024 * 1024
 CALM_S = 0.02
 
 
-class Process:
+class Process(OwnMemory):
     """A process whose resident memory is set, and falls when memory is given back."""
 
     def __init__(self) -> None:
@@ -20,17 +21,18 @@ class Process:
         self.given += 1
         self.resident = 0
 
-    def measure(self) -> int:
+    def measure_bytes(self) -> int:
         self.measured += 1
         return self.resident
 
-    def is_busy(self) -> bool:
+    def __len__(self) -> int:
+        """Count the work under way."""
         self.looks += 1
-        return self.active > 0
+        return self.active
 
 
 def resting(process: Process) -> Resting:
-    return Resting(Tasks(), process.is_busy, process.give_back, process.measure, CALM_S)
+    return Resting(Tasks(), process, process, CALM_S)
 
 
 async def test_memory_is_returned_after_work_once() -> None:

@@ -19,9 +19,9 @@ class _Threads:
         self.is_busy = False
         self.looks = 0
         self.states: list[bool] = []
-        self.own = OwnThreads(self._probe, self._note_busy, self.states.append)
+        self.own = OwnThreads(self)
 
-    async def _probe(self) -> None:
+    async def probe(self) -> None:
         await self.free.wait()
 
     def look(self) -> int:
@@ -34,7 +34,10 @@ class _Threads:
     async def were_looked_at(self) -> bool:
         return self.looks > 5
 
-    def _note_busy(self) -> None:
+    def note_starved(self, *, are_starved: bool) -> None:
+        self.states.append(are_starved)
+
+    def note_busy(self) -> None:
         self.is_busy = True
 
 

@@ -73,15 +73,25 @@ class _Elsewhere(Relief):
         self._there.close()
 
 
+class _NoWork:
+    """Threads that nothing asks for work."""
+
+    async def probe(self) -> None:
+        raise AssertionError("nobody asks")
+
+    def note_busy(self) -> None:
+        pass
+
+    def note_starved(self, *, are_starved: bool) -> None:
+        pass
+
+
 @asynccontextmanager
 async def starved() -> AsyncIterator[tuple[RelievedExecutor, _Elsewhere]]:
     """Make an executor whose threads count as starved, although they answer."""
 
-    async def no_answer() -> None:
-        raise AssertionError("nobody asks")
-
     settings = EngineSettings(2)
-    threads = OwnThreads(no_answer, lambda: None, lambda _now: None)
+    threads = OwnThreads(_NoWork())
     threads.are_starved = True
     local, other = LocalExecutor(settings), _Elsewhere(settings)
     local.install(

@@ -209,16 +209,13 @@ class FragileStore(SqliteStateStore):
 
     def watch(self, prefix: str) -> StateWatcher:
         watcher = super().watch(prefix)
-        read, broken = watcher._changes, self.broken
-
-        async def changes(prefix: str, after: int) -> ChangePage:
-            if broken.is_set():
-                raise CarawayError("the watcher missed deletions; start a new watch, then scan")
-            return await read(prefix, after)
-
-        watcher._changes = changes
         self.watchers.append(watcher)
         return watcher
+
+    async def read_changes(self, prefix: str, after: int) -> ChangePage:
+        if self.broken.is_set():
+            raise CarawayError("the watcher missed deletions; start a new watch, then scan")
+        return await super().read_changes(prefix, after)
 
     def break_watches(self) -> None:
         self.broken.set()

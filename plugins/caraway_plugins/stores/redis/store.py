@@ -148,16 +148,9 @@ class RedisStateStore:
         """
         # The start revision goes through the queue of writes, so later writes of the caller come
         # after it.
-        start = self._writes.submit("revision")
-        watcher = StateWatcher(
-            prefix,
-            lambda: self._writes.outcome(start),
-            self._changes,
-            lambda: self._reads.run_call("revision"),
-            self._poll_s,
-        )
+        watcher = StateWatcher(prefix, self, self._writes.submit("revision"), self._poll_s)
         self._watchers.add(watcher)
-        self._begun.add(lambda: self._writes.outcome(start))
+        self._begun.add(watcher)
         return watcher
 
     async def aclose(self) -> None:
@@ -169,7 +162,18 @@ class RedisStateStore:
             closing.push_async_callback(self._writes.aclose)
             closing.push_async_callback(self._reads.aclose)
 
-    async def _changes(self, prefix: str, after: int) -> ChangePage:
+    async def read_start(self, submitted: Any) -> int:
+        """Return the revision that a watch submitted to be read."""
+        revision: int = await self._writes.outcome(submitted)
+        return revision
+
+    async def read_revision(self) -> int:
+        """Return the revision of the last write."""
+        revision: int = await self._reads.run_call("revision")
+        return revision
+
+    async def read_changes(self, prefix: str, after: int) -> ChangePage:
+        """Return the changes after a revision; it waits while the server is away."""
         while True:
             try:
                 answer = await self._reads.run_call("changes", prefix, after, _PAGE_ENTRIES)

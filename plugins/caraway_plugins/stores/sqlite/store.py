@@ -5,6 +5,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -93,16 +94,10 @@ class SqliteStateStore:
         """
         # The start revision goes through the queue of writes, so later writes of the caller come
         # after it.
-        start = self._writes.submit(entries.revision)
-        watcher = StateWatcher(
-            prefix,
-            lambda: asyncio.wrap_future(start),
-            self._changes,
-            lambda: self._reads.run_work(entries.revision),
-            self._poll_s,
-        )
+        submitted = self._writes.submit(entries.revision)
+        watcher = StateWatcher(prefix, self, submitted, self._poll_s)
         self._watchers.add(watcher)
-        self._begun.add(lambda: asyncio.wrap_future(start))
+        self._begun.add(watcher)
         return watcher
 
     async def aclose(self) -> None:
@@ -113,7 +108,17 @@ class SqliteStateStore:
             closing.push_async_callback(self._writes.aclose)
             closing.push_async_callback(self._reads.aclose)
 
-    async def _changes(self, prefix: str, after: int) -> ChangePage:
+    async def read_start(self, submitted: Future[int]) -> int:
+        """Return the revision that a watch submitted to be read."""
+        return await asyncio.wrap_future(submitted)
+
+    async def read_revision(self) -> int:
+        """Return the revision of the last write."""
+        return await self._reads.run_work(entries.revision)
+
+    async def read_changes(self, prefix: str, after: int) -> ChangePage:
+        """Return the changes after a revision, once expired entries are swept."""
+
         def read(file: sqlite3.Connection) -> ChangePage:
             return entries.changes(file, prefix, after, self._clock())
 

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -13,21 +13,27 @@ from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.fleet import AnswerPage
 
 
+class AnswerPages(Protocol):
+    """The pages of answers that an executor holds open."""
+
+    async def fetch_page(self, cursor: str) -> AnswerPage:
+        """Return the next page of an answer."""
+        ...
+
+    async def close_answer(self, cursor: str) -> None:
+        """Close an answer that is not read to its end."""
+        ...
+
+
 class PagedStream:
     """A stream over the pages of an answer; it fetches at most one page ahead."""
 
-    def __init__(
-        self,
-        first: AnswerPage,
-        fetch: Callable[[str], Coroutine[Any, Any, AnswerPage]],
-        close: Callable[[str], Awaitable[None]],
-    ) -> None:
+    def __init__(self, first: AnswerPage, pages: AnswerPages) -> None:
         assert first.schema is not None
         self.schema: pa.Schema = first.schema
         self.reads_only_catalog: bool = first.reads_only_catalog
         self.written: TableName | None = first.written
-        self._fetch = fetch
-        self._close = close
+        self._pages = pages
         self._cursor = None if first.is_last else first.cursor
         self._batches = deque(first.batches)
         self._coming: asyncio.Future[AnswerPage] | None = None
@@ -58,11 +64,11 @@ class PagedStream:
             self._coming = None
         if self._cursor is not None:
             cursor, self._cursor = self._cursor, None
-            await self._close(cursor)
+            await self._pages.close_answer(cursor)
 
     def _ask(self) -> None:
         if self._coming is None and self._cursor is not None:
-            self._coming = tasks.begin(self._fetch(self._cursor))
+            self._coming = tasks.begin(self._pages.fetch_page(self._cursor))
 
     async def _turn(self) -> None:
         assert self._coming is not None

@@ -44,6 +44,7 @@ from caraway_scheduler.dispatch.fleets.connecting import Connecting
 from caraway_scheduler.dispatch.fleets.finding import CAUSE_LENGTH, Finding
 from caraway_scheduler.dispatch.fleets.joining import RayDriver, find
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
+from caraway_scheduler.dispatch.fleets.peer_pages import PeerPages
 from caraway_scheduler.dispatch.fleets.peers import (
     NO_ANSWER,
     Held,
@@ -372,16 +373,7 @@ class RayFleet:
         return f"{query_id}/{self._calls}"
 
     def _paged(self, peer: Peer, call: str, first: AnswerPage) -> PagedStream:
-        async def fetch(cursor: str) -> AnswerPage:
-            if self._peers.get(peer.executor_id) is not peer:
-                raise ExecutorLostError(peer.executor_id, NO_ANSWER)
-            return wire.unpack(await self._answers.work(peer, call, peer.actor.next.remote(cursor)))
-
-        async def close(cursor: str) -> None:
-            if self._peers.get(peer.executor_id) is peer:
-                send(peer.actor.close, cursor)
-
-        return PagedStream(first, fetch, close)
+        return PagedStream(first, PeerPages(self._peers, self._answers, peer, call))
 
     def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
         if is_dead(exc):

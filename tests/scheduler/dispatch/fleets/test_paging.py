@@ -26,9 +26,9 @@ class Pages:
 
     def stream(self) -> PagedStream:
         first = AnswerPage("c", (batch(0),), self.count == 1, batch(0).schema)
-        return PagedStream(first, self.next, self.close)
+        return PagedStream(first, self)
 
-    async def next(self, cursor: str) -> AnswerPage:
+    async def fetch_page(self, cursor: str) -> AnswerPage:
         self.asked += 1
         number = self.asked
         await self.may_go.wait()
@@ -36,7 +36,7 @@ class Pages:
             raise ExecutionError("broken")
         return AnswerPage(cursor, (batch(number),), number == self.count - 1)
 
-    async def close(self, cursor: str) -> None:
+    async def close_answer(self, cursor: str) -> None:
         self.closed.append(cursor)
 
 
