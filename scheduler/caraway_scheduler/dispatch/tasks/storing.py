@@ -1,6 +1,6 @@
 """Handles stored answers: the attempts of their tasks, and the records of their chunks."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,10 +13,10 @@ from caraway_core.errors import (
     PartLostError,
     ShuttingDownError,
 )
-from caraway_core.ids import TableName
 from caraway_core.protocols import storing
-from caraway_core.protocols.dispatch import BatchStream, StreamTraits
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
+from caraway_core.protocols.wrapped_streams import WrappedStream
 
 CUT = (ExecutorLostError, PartLostError, ShuttingDownError)
 """The errors that end an open answer on an executor without fault of the statement."""
@@ -41,15 +41,12 @@ class Attempts:
         return replace(self._first, attempt=self._first.attempt + max(0, self._count - 1))
 
 
-class PersistentWord:
+class PersistentWord(WrappedStream):
     """The chunk records of one task, which is rerun when its executor is lost.
 
     No client has seen its rows yet, so the task may start over; a separate record announces the new
     attempt. `again` recovers from the loss and reruns the task.
     """
-
-    reads_only_catalog = False
-    written: TableName | None = None
 
     def __init__(
         self,
@@ -58,25 +55,11 @@ class PersistentWord:
         again: Callable[[CarawayError], Awaitable[BatchStream]],
         most_times: int,
     ) -> None:
-        self.schema = first.schema
-        self._stream = first
-        self._batches = aiter(first)
+        super().__init__(first)
+        self.reads_only_catalog, self.written = False, None
         self._attempts = attempts
         self._again = again
         self._left = most_times
-
-    @property
-    def traits(self) -> StreamTraits:
-        """The traits of the stream that is read."""
-        return self._stream.traits
-
-    @property
-    def is_at_end(self) -> bool:
-        """True if the end of the rows is already known."""
-        return self._stream.is_at_end
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
@@ -89,10 +72,6 @@ class PersistentWord:
             await self._reopen(exc)
         order = self._attempts.last
         return storing.pack([storing.begun(order.task, order.attempt)], self.schema)
-
-    async def aclose(self) -> None:
-        """Close the stream of the current attempt."""
-        await self._stream.aclose()
 
     async def _reopen(self, cause: CarawayError) -> None:
         try:
