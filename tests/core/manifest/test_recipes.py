@@ -30,7 +30,7 @@ REFUSED: Mapping[str, Sequence[str]] = {
     ],
     "catalog": [
         "6: runtime.flight.max_message_size: must be less than 2147483648",
-        "9: catalogs[0].from: no connector of catalogs 'pg'; known: caraway, duckdb, "
+        "9: catalogs[0].from: no connector of catalogs 'pg'; known: caraway, clickhouse, duckdb, "
         "flightsql, iceberg, mysql, postgres, sqlite",
     ],
     "debezium": [
