@@ -202,9 +202,7 @@ class Accelerated:
         # Vectors are made of the changes as a whole.
         if self.dataset.search.embedded or changing.op_of(dataset) is None:
             return None
-        return EarlyEntries(
-            dataset, self._results, self._tasks, self.current.read_ahead, replaces=replaces
-        )
+        return EarlyEntries(dataset, self._results, self._tasks, replaces=replaces)
 
     def model_ready(self, model: str, identity: str) -> None:
         """Have vectors made again that another model made; until then the old ones are read."""

@@ -176,9 +176,6 @@ class GatedDispatch:
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         return await self._inner.put_back(table, spec, log)
 
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        await self._inner.read_ahead(table, spec, log)
-
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._inner.follow(spec, log)
 

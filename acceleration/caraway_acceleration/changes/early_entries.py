@@ -1,8 +1,6 @@
 """Stores the rows of an upload while they arrive, as log entries that no version names yet."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -11,10 +9,10 @@ from caraway_acceleration.changes import changing, log_entries
 from caraway_acceleration.changes.changing import Changeable
 from caraway_acceleration.versions import making
 from caraway_core import changes
-from caraway_core.changes import Changes, Log, LogEntry
+from caraway_core.changes import Changes, LogEntry
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.tasks import Tasks
-from caraway_core.errors import CarawayError, QueryCancelledError
+from caraway_core.errors import QueryCancelledError
 from caraway_core.protocols.results import ResultStore
 from caraway_core.statements import GivenRows
 
@@ -40,19 +38,12 @@ class EarlyEntries:
     """
 
     def __init__(
-        self,
-        dataset: Changeable,
-        results: ResultStore,
-        owned: Tasks,
-        read_ahead: Callable[[Log], Awaitable[None]],
-        *,
-        replaces: bool,
+        self, dataset: Changeable, results: ResultStore, owned: Tasks, *, replaces: bool
     ) -> None:
         """Take the dataset as it is now; with `replaces`, the rows take the place of all others."""
         self._dataset = dataset
         self._results = results
         self._owned = owned
-        self._read_ahead = read_ahead
         self._replaces = replaces
         self._key = making.key_of(dataset.name)
         self._is_broken = False
@@ -86,14 +77,7 @@ class EarlyEntries:
                 raise QueryCancelledError("the upload was not whole")
             part = await asyncio.to_thread(changing.given, rows, self._dataset, replaces=replaces)
             assert part is not None
-            entry = await log_entries.write(self._results, self._key, number, part.rows)
-        self._owned.spawn(self._read(entry), "read an upload ahead", dataset=self._dataset.name)
-        return part, entry
-
-    async def _read(self, entry: LogEntry) -> None:
-        # The load of the version reports what is wrong.
-        with suppress(CarawayError):
-            await self._read_ahead((entry,))
+            return part, await log_entries.write(self._results, self._key, number, part.rows)
 
     async def _remove(self) -> None:
         # A thread that writes cannot be interrupted, and its chunk would outlive the others.

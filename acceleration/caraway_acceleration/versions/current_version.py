@@ -17,7 +17,7 @@ from caraway_acceleration.versions.requests import Requests
 from caraway_acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 from caraway_acceleration.versions.versions import HeldVersion, Successor, VersionStore
 from caraway_acceleration.versions.wishes import Wishes
-from caraway_core.changes import Log, Logs
+from caraway_core.changes import Logs
 from caraway_core.concurrency.clocks import DateClock
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
@@ -171,11 +171,6 @@ class CurrentVersion:
         # Without a log and keys, all stored rows count, and the version knows their number.
         counts = rows is not None and bool(version.read_log or self.subject.keys)
         return replace(version, live_rows=rows if counts else None)
-
-    async def read_ahead(self, log: Log) -> None:
-        """Have entries read that a version may name soon; raises as `load` does."""
-        if self.shown is not None:
-            await self.maker.read_ahead(self.name, self.table(self.shown), log)
 
     async def flip(self, successor: Successor) -> None:
         """Publish a version in place of the one that it was made from.

@@ -90,10 +90,6 @@ class VersionMaker:
             self._on_damaged(exc.table)
             raise
 
-    async def read_ahead(self, name: TableName, table: StoredTable, log: Log) -> None:
-        """Have entries read that a version will name soon; raises as `load` does."""
-        await self._dispatch.read_ahead(name, table, log)
-
     async def put_back(self, name: TableName, table: StoredTable, log: Log) -> int:
         """Restore damaged chunks of a version from executors' memory, and return their number.
 

@@ -185,14 +185,6 @@ class Executor(Protocol):
         """Store local copies of damaged chunks again; return how many."""
         ...
 
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Read entries that a later load may have in its log, and keep them for a moment.
-
-        Raises:
-            QueryError: they do not fit in memory, or cannot be read.
-        """
-        ...
-
     def close(self) -> None: ...
 
 
@@ -278,14 +270,6 @@ class Dispatch(Protocol):
 
         Raises:
             CarawayError: the store accepts no writes.
-        """
-        ...
-
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Read entries that a later load may have in its log, where that is not a guess.
-
-        Raises:
-            QueryError: they do not fit in memory, or cannot be read.
         """
         ...
 

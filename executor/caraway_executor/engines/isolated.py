@@ -84,10 +84,6 @@ class IsolatedExecutor:
         count: int = await self._engines.call("put_back", table, spec, log)
         return count
 
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Read entries of a log; see `LocalExecutor.read_ahead`."""
-        await self._engines.call("read_ahead", table, spec, log)
-
     def close(self) -> None:
         """End all engine processes."""
         self._engines.close()

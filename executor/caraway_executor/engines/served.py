@@ -42,7 +42,6 @@ class ServedExecutor:
             "install": self._install,
             "load": self._load,
             "put_back": executor.put_back,
-            "read_ahead": executor.read_ahead,
             "ask": executor.ask,
         }
         self.streams: Streams = {"execute": executor.execute, "run": executor.run_task}

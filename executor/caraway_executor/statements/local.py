@@ -157,8 +157,7 @@ class LocalExecutor:
         rows = await self._started_with_chunks(partial(view.load, names, self._chunks))
         # Not in a planning thread: it may take seconds. Until then earlier versions are searched.
         await asyncio.to_thread(self._searches.prepare, view, names)
-        chunks = (*spec.chunks, *(entry.chunk for entry in log))
-        self._chunks.settle({each.key or spec.key for each in chunks})
+        self._chunks.settle({each.key or spec.key for each in spec.chunks})
         self._sessions.keep_loaded(table, version)
         return rows
 
@@ -169,15 +168,6 @@ class LocalExecutor:
         """
         chunks = (*spec.chunks, *(entry.chunk for entry in log))
         return await self._chunks.put_back(MissingChunks(table, spec, chunks))
-
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Read entries that a later load may have in its log, and keep them for a moment.
-
-        Raises:
-            OutOfMemoryQueryError: they do not fit.
-            ExecutionError: they cannot be read.
-        """
-        await self._chunks.read_ahead(MissingChunks(table, spec, tuple(each.chunk for each in log)))
 
     @property
     def memory_used_bytes(self) -> int:

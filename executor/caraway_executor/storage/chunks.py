@@ -86,14 +86,6 @@ class KeptChunks:
         if self.held(chunk) is None and has_room and self._room.take_bytes(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
 
-    async def read_ahead(self, wanted: MissingChunks) -> None:
-        """Load chunks that will be needed soon, and keep them for a while; raises as `bring`."""
-        rows = await self.bring([wanted])
-        for chunk in wanted.chunks:
-            if (known := self.held(chunk)) is not None:
-                self._fresh.add(chunk.key or wanted.spec.key, known)
-        del rows
-
     async def put_back(self, wanted: MissingChunks) -> int:
         """Rewrite stored chunks that are damaged but in memory here; return how many.
 

@@ -265,9 +265,6 @@ class ClusterDispatch(RollListener):
         """Restore damaged chunks from the executors' memory, and return their number."""
         return await self._loader.put_back(table, spec, log)
 
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Do nothing: which executors will read the entries depends on the version."""
-
     def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
         tables = self._snapshot.tables if self._snapshot is not None else {}
         return [

@@ -115,10 +115,6 @@ class InProcessDispatch:
         """Restore damaged chunks from memory, and return their number."""
         return await self._executor.put_back(table, spec, log)
 
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Read entries of a log that a later load may have."""
-        await self._executor.read_ahead(table, spec, log)
-
     def follow(self, spec: StoredTable, log: Log) -> None:
         """Let statements read a version with this log."""
         # A new mapping each time, because running statements keep theirs.

@@ -29,7 +29,6 @@ from caraway_executor.storage.stores import Stores
 from caraway_plugins.stores.folder import FolderResultStore
 from tests.kit.deadlines import eventually
 from tests.kit.stored import path_of, stored
-from tests.kit.turns import turn
 
 T = TableName("orders")
 ROWS = pa.table({"k": pa.array(range(1000)), "s": [f"text {n}" for n in range(1000)]})
@@ -112,33 +111,6 @@ async def test_chunks_are_read_once_and_freed_with_their_last_reader(tmp_path: P
     del again
     await is_free(chunks)
     assert chunks.held(spec.chunks[0]) is None
-
-
-async def test_what_is_read_ahead_is_kept_until_it_is_settled(tmp_path: Path) -> None:
-    spec = await stored(tmp_path, ROWS, 3)
-    chunks, store = kept(tmp_path)
-    [wanted] = all_of(spec)
-    await chunks.read_ahead(wanted)
-    gc.collect()
-    assert chunks._room.taken_bytes == size(spec) and sorted(store.reads) == [0, 1, 2]
-    held = await chunks.bring([wanted])
-    assert values(held) == list(range(1000)) and len(store.reads) == 3
-    chunks.settle({spec.key})
-    del held
-    await is_free(chunks)
-
-
-async def test_what_is_read_ahead_makes_room_for_what_is_read_now(tmp_path: Path) -> None:
-    spec = await stored(tmp_path / "ahead", ROWS, 1)
-    other = await stored(tmp_path / "now", ROWS.slice(0, 900), 1)
-    store = CountingStore(tmp_path / "ahead")
-    chunks = KeptChunks(OneStore(store), TaskMemory(size(spec) + 100))
-    await chunks.read_ahead(all_of(spec)[0])
-    await turn()
-    chunks._stores = OneStore(CountingStore(tmp_path / "now"))
-    assert values(await chunks.bring(all_of(other))) == list(range(900))
-    with pytest.raises(OutOfMemoryQueryError):
-        await KeptChunks(OneStore(store), TaskMemory(10)).read_ahead(all_of(spec)[0])
 
 
 @pytest.mark.parametrize("wanted", [[], "no chunks"])

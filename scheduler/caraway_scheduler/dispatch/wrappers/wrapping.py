@@ -62,10 +62,6 @@ class WrappedDispatch:
         """Restore damaged chunks from memory."""
         return await self._inner.put_back(table, spec, log)
 
-    async def read_ahead(self, table: TableName, spec: StoredTable, log: Log) -> None:
-        """Read entries of a log that a later load may have."""
-        await self._inner.read_ahead(table, spec, log)
-
     def follow(self, spec: StoredTable, log: Log) -> None:
         """Let statements read a version with this log."""
         self._inner.follow(spec, log)
