@@ -174,6 +174,9 @@ def query(body_: Tree) -> Tree:
 def identifier(name: str) -> Tree:
     """Make a quoted identifier."""
     at = {"line": 0, "column": 0}
+    if '""' in name:
+        # The parser's library writes two quotes as they are, and doubles a single one.
+        name = name.replace('"', '""')
     return {"value": name, "quote_style": '"', "span": {"start": at, "end": at}}
 
 

@@ -1,6 +1,8 @@
 """The tree of a statement: it is read, changed and written, and stays the statement."""
 
+import pyarrow as pa
 import pytest
+from datafusion import SessionContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -217,3 +219,12 @@ def test_a_cte_that_hangs_on_chance_is_read_once(sql: str, name: str) -> None:
 def test_what_is_the_same_each_time_may_be_read_twice(sql: str) -> None:
     (statement,) = syntax.parse(sql)
     repeated.check(statement)
+
+
+@pytest.mark.parametrize("name", ["a", 'a"b', 'Utf8("")', '""', '"', 'a""""b"', "'"])
+def test_a_name_with_quotes_is_restored(name: str) -> None:
+    (statement,) = syntax.parse("SELECT 1 AS x")
+    item = statement["Query"]["body"]["Select"]["projection"][0]["ExprWithAlias"]
+    item["alias"] = syntax.identifier(name)
+    frame = SessionContext().sql(syntax.restored(statement))
+    assert pa.schema(frame.schema()).names == [name]
