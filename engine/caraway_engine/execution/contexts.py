@@ -1,7 +1,7 @@
 """The DataFusion contexts of a session."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -35,9 +35,22 @@ _BUILT_ROWS, _BUILT_BYTES = 2 * 1024 * 1024, 64 * 1024 * 1024
 """Rows and bytes of a hash table that one core fills, divided by the number of partitions.
 
 Below, rows of the other side stay where they are: no join parts them by their keys."""
+_SORTS = "datafusion.optimizer.repartition_sorts"
 _BUILT = "datafusion.optimizer.hash_join_single_partition_threshold"
 _LEAST_BUILT_ROWS, _LEAST_BUILT_BYTES = 128 * 1024, 1024 * 1024
 """The engine's own limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How an optimized plan runs.
+
+    If it `filters_early`, readers of Parquet drop rows before they decode all columns. If it
+    `sorts_apart`, each partition is sorted by itself, which is wrong for some unions.
+    """
+
+    filters_early: bool = False
+    sorts_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +72,24 @@ class Pools:
         self.serial = _pool(settings, _PRODUCTS_SHARE)
         self.crowd = Crowd(settings.target_partitions)
         self._settings = settings
-        self._planned: dict[tuple[int, bool, bool], SessionContext] = {}
+        self._planned: dict[tuple[int, bool, Running], SessionContext] = {}
 
-    def planned(
-        self, partitions: int, measured: bool, *, filters_early: bool = False
-    ) -> SessionContext:
+    def planned(self, partitions: int, measured: bool, running: Running) -> SessionContext:
         """Return the context that runs plans that are optimized already.
 
-        It has no tables, because plans bring theirs. Object stores belong to the runtime. If it
-        `filters_early`, readers of Parquet drop rows before they decode all columns.
+        It has no tables, because plans bring theirs. Object stores belong to the runtime.
         """
-        key = partitions, measured, filters_early
+        key = partitions, measured, running
         if key not in self._planned:
             self._planned[key] = self.planned_once(*key)
         return self._planned[key]
 
-    def planned_once(self, partitions: int, measured: bool, filters_early: bool) -> SessionContext:
+    def planned_once(self, partitions: int, measured: bool, running: Running) -> SessionContext:
         """Return a new context that runs plans that are optimized already."""
         special = {
             **_UNCHANGED,
-            **(_EARLY if filters_early else {}),
+            **(_EARLY if running.filters_early else {}),
+            _SORTS: str(running.sorts_apart).lower(),
             _BUILT: str(max(_LEAST_BUILT_BYTES, _BUILT_BYTES // partitions)),
             f"{_BUILT}_rows": str(max(_LEAST_BUILT_ROWS, _BUILT_ROWS // partitions)),
         }
@@ -106,10 +117,6 @@ class Contexts:
         # Products run in one partition. DataFusion does not cancel them at once, and each partition
         # of a cancelled product occupies a worker thread. See docs/decisions/0002.
         self.serial = new(settings, 1, pools.serial, measured, _ONE_AFTER_ANOTHER)
-        self.planned = pools.planned(self._partitions, measured)
-        self.narrow = pools.planned(1, measured)
-        self.early = pools.planned(self._partitions, measured, filters_early=True)
-        self.narrow_early = pools.planned(1, measured, filters_early=True)
         # Only for planning: plans of shares must not depend on statistics of whole files.
         self.unmeasured = {
             self.main: without_statistics(settings.target_partitions),
@@ -150,9 +157,15 @@ class Contexts:
         context.remove_optimizer_rule("common_sub_expression_eliminate")
         return context
 
-    def explaining(self, *, filters_early: bool) -> SessionContext:
-        """Create a context that runs plans as `planned` or `early` does, for one more table."""
-        return self._pools.planned_once(self._partitions, self._measured, filters_early)
+    def planned(self, running: Running, *, is_narrow: bool = False) -> SessionContext:
+        """Return the context that runs optimized plans, in one partition if it `is_narrow`."""
+        if is_narrow:
+            return self._pools.planned(1, self._measured, replace(running, sorts_apart=False))
+        return self._pools.planned(self._partitions, self._measured, running)
+
+    def explaining(self, running: Running) -> SessionContext:
+        """Create a context that runs plans as `planned` does, for one more table."""
+        return self._pools.planned_once(self._partitions, self._measured, running)
 
     def scratch(self) -> SessionContext:
         """Create another context for planning only, without tables."""
@@ -217,10 +230,10 @@ def new(
         .set("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", "false")
         # It takes the order of a computed key for the order of its input: wrong rows.
         .set("datafusion.optimizer.enable_topk_aggregation", "false")
+        # Partitions of a union with constants in a column sort without it, and with a LIMIT leave
+        # out rows that others have by the rest of the key: wrong rows. apache/datafusion#23528
+        .set(_SORTS, "false")
     )
-    if partitions == 1:
-        # It would sort each partition of the table separately, and merge them.
-        config = config.set("datafusion.optimizer.repartition_sorts", "false")
     for name, value in special.items():
         config = config.set(name, value)
     if pool.size_bytes:

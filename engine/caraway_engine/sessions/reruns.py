@@ -13,15 +13,17 @@ from weakref import WeakKeyDictionary
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext.explained import ExplainedStatement
-from caraway_engine.execution.contexts import Contexts
+from caraway_engine.execution.contexts import Contexts, Running
 from caraway_engine.execution.streams import OnWhole
 from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
 from caraway_engine.known_faults import names
 from caraway_engine.sessions import early_filters
 from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.statements import plan_nodes
+from caraway_engine.statements.plan_nodes import HiddenError
 
 _EXPLAINED = "explained"
+_SORTING = frozenset({"Sort", "WindowExpr"})
 _ANTI = frozenset({"LeftAnti", "RightAnti"})
 _WIDE = 1_000
 """The engine holds the interpreter while it optimizes a plan ahead: 0.5 s for 5,000 columns."""
@@ -40,7 +42,7 @@ class Reruns:
         self._crowd = contexts.crowd
         self._optimized: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
         self._ordered: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
-        self._early: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
+        self._running: WeakKeyDictionary[StatementPlan, Running] = WeakKeyDictionary()
         self._short: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
         self._lock = Lock()
 
@@ -76,16 +78,16 @@ class Reruns:
                 self._ordered[plan] = known
         return known
 
-    def filters_early(self, plan: StatementPlan) -> bool:
-        """Return whether readers of Parquet filter for a repeatable statement."""
-        if plan.stored:
-            return False
+    def running(self, plan: StatementPlan) -> Running:
+        """Return how a repeatable statement runs."""
         with self._lock:
-            known = self._early.get(plan)
+            known = self._running.get(plan)
         if known is None:
-            known = self.early_filters_pay(self.ordered(plan), self._facts_of)
+            logical = self.ordered(plan)
+            pays = not plan.stored and self.early_filters_pay(logical, self._facts_of)
+            known = Running(filters_early=pays, sorts_apart=_may_sort_apart(logical))
             with self._lock:
-                self._early[plan] = known
+                self._running[plan] = known
         return known
 
     def _is_forbidden(self, plan: Any) -> bool:
@@ -99,11 +101,11 @@ class Reruns:
         """Return what explains a statement whose plan is changed before it runs, or None."""
         if not is_repeatable(behind):
             return None
-        plan, filters_early = self.ordered(behind), self.filters_early(behind)
-        if plan is self.optimized(behind) and not filters_early:
+        plan, running = self.ordered(behind), self.running(behind)
+        if plan is self.optimized(behind) and running == Running():
             return None
         words = ["EXPLAIN", *["ANALYZE"] * asked.is_run, *["VERBOSE"] * asked.is_verbose]
-        context = self._contexts.explaining(filters_early=filters_early)
+        context = self._contexts.explaining(running)
         context.register_view(_EXPLAINED, context.create_dataframe_from_logical_plan(plan))
         return context.sql(f"{' '.join(words)} SELECT * FROM {_EXPLAINED}")
 
@@ -111,7 +113,7 @@ class Reruns:
         """Return what starts a statement: its optimized plan if every run may use the same one."""
         if not is_repeatable(plan) or is_wide_listing(plan):
             return plan.dataframe
-        context = self._contexts.early if self.filters_early(plan) else self._contexts.planned
+        context = self._contexts.planned(self.running(plan))
         return context.create_dataframe_from_logical_plan(self.ordered(plan))
 
     def start(self, plan: StatementPlan) -> Any:
@@ -126,10 +128,10 @@ class Reruns:
 
     def _narrow(self, plan: StatementPlan) -> Any:
         """Return what starts a statement in one partition."""
-        narrow = self._contexts.narrow
         if not is_repeatable(plan):
+            narrow = self._contexts.planned(Running(), is_narrow=True)
             return narrow.create_dataframe_from_logical_plan(self.optimized(plan))
-        context = self._contexts.narrow_early if self.filters_early(plan) else narrow
+        context = self._contexts.planned(self.running(plan), is_narrow=True)
         return context.create_dataframe_from_logical_plan(self.ordered(plan))
 
     def watch(self, plan: StatementPlan, on_whole: OnWhole | None) -> OnWhole | None:
@@ -168,6 +170,15 @@ def _may_be_null_aware(plan: StatementPlan, optimized: Any) -> bool:
         each.kind == "Join" and str(each.variant.join_type()) in _ANTI
         for each in plan_nodes.nodes(optimized)
     )
+
+
+def _may_sort_apart(plan: Any) -> bool:
+    """Return whether a plan sorts, and has no union; see `Running`."""
+    try:
+        kinds = {each.kind for each in plan_nodes.nodes(plan)}
+    except HiddenError:
+        return False
+    return "Union" not in kinds and not kinds.isdisjoint(_SORTING)
 
 
 def is_repeatable(plan: StatementPlan) -> bool:

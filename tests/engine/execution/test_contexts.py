@@ -10,7 +10,7 @@ import pytest
 from caraway_core.ids import TableName
 from caraway_core.process import cores
 from caraway_engine.execution import contexts, processes
-from caraway_engine.execution.contexts import Contexts, Pools
+from caraway_engine.execution.contexts import Contexts, Pools, Running
 from caraway_engine.execution.settings import EngineSettings
 
 
@@ -40,18 +40,31 @@ def test_contexts_of_a_session_differ_in_what_they_are_for(measured: bool) -> No
     assert partitions == ["3", "1", "3", "1"]
     statistics = [setting(each, "datafusion.execution.collect_statistics") for each in made]
     assert statistics == [str(measured).lower()] * 2 + ["false"] * 2
-    for each, count in ((made.planned, "3"), (made.narrow, "1")):
+    planned, narrow = made.planned(Running()), made.planned(Running(), is_narrow=True)
+    for each, count in ((planned, "3"), (narrow, "1")):
         assert setting(each, "datafusion.execution.target_partitions") == count
         assert setting(each, "datafusion.execution.collect_statistics") == str(measured).lower()
         assert setting(each, "datafusion.optimizer.max_passes") == "0"
     filters = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
     # A plan whose partitions run one after another would wait for itself.
     assert [setting(each, filters) for each in (made.main, made.serial)] == ["true", "false"]
-    for each in (*made, made.planned, made.narrow):
+    for each in (*made, planned, narrow):
         assert setting(each, "datafusion.catalog.default_catalog") == contexts.CATALOG
         # Known to answer wrongly; see the comments in the module.
-        for off in ("enable_aggregate_dynamic_filter_pushdown", "enable_topk_aggregation"):
+        for off in (
+            "enable_aggregate_dynamic_filter_pushdown",
+            "enable_topk_aggregation",
+            "repartition_sorts",
+        ):
             assert setting(each, f"datafusion.optimizer.{off}") == "false"
+
+
+def test_plans_that_may_sort_apart_do_so_in_several_partitions() -> None:
+    made = Contexts(EngineSettings(3), measured=True)
+    apart = Running(sorts_apart=True)
+    for is_narrow, value in ((False, "true"), (True, "false")):
+        context = made.planned(apart, is_narrow=is_narrow)
+        assert setting(context, "datafusion.optimizer.repartition_sorts") == value
 
 
 def test_memory_is_divided_between_products_and_all_else(tmp_path: Path) -> None:

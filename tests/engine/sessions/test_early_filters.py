@@ -120,7 +120,7 @@ async def test_a_crowd_filters_early_too(made: Callable[[], Session]) -> None:
     with of.crowd.entered(0), of.crowd.entered(1), of.crowd.entered(2):
         assert of.crowd.is_dense
         assert await rows(of, sql) == answer
-    (known,) = of._statements.reruns._early
+    (known,) = of._statements.reruns._running
     frame = of._statements.reruns._narrow(known)
     physical = frame.execution_plan().display_indent()
     assert "FilterExec" not in physical and "RepartitionExec" not in physical
