@@ -5,17 +5,16 @@ different. A sum over a moving frame stays NaN after an infinity has left it. St
 files, which prune row groups, do not cover NaN.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from caraway_engine.known_faults import columns, scopes, sort_keys, syntax
+from caraway_engine.known_faults import columns, float_forms, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.float_forms import COMPARISONS, ONE_FORM, ONE_NAN, SQL_TYPES
 from caraway_engine.known_faults.scopes import SelectScope
-from caraway_engine.known_faults.sort_keys import NameOf, WrappedSortKey
 from caraway_engine.known_faults.syntax import Tree
 
-_SQL_TYPES = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
 _LEAST = (
     "coalesce(__proper, CASE WHEN __infinite THEN CAST('inf' AS {type}) "
     "WHEN __nan THEN CAST('NaN' AS {type}) END)"
@@ -40,13 +39,10 @@ _COUNTED = {
     "down": "CASE WHEN __a = CAST('-inf' AS DOUBLE) THEN 1 END",
 }
 _FINITE = "CASE WHEN abs(__a) < CAST('inf' AS DOUBLE) THEN __a END"
-# Adding zero turns -0.0 into 0.0.
-_ONE_ZERO = "__a + 0"
-_ZERO_OF_TEXT = "CAST(__a AS DOUBLE) + 0"
+_ZERO_OF_TEXT = "CAST(__a AS DOUBLE) - CAST('-0' AS DOUBLE)"
 _ZEROS = "+-0.eE "
-_COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq"})
 # Returns its argument, and hides the column from pruning by statistics.
-_HIDDEN = "nanvl(__a, __a)"
+_HIDDEN_GROUP = "nanvl(__a, __a)"
 
 
 def candidates(scope: SelectScope) -> list[Tree]:
@@ -68,7 +64,7 @@ def mend_extremes(scope: SelectScope, types: Types) -> bool:
     changes = [
         (call, _extreme(call, type_))
         for call, type_ in zip(calls, types.types_of(scope, arguments), strict=True)
-        if type_ in _SQL_TYPES
+        if type_ in SQL_TYPES
     ]
     return _replaced(changes)
 
@@ -80,7 +76,7 @@ def _is_extreme(tree: Tree) -> bool:
 
 def _extreme(call: Tree, type_: pa.DataType) -> Tree:
     name, (value,) = syntax.function_name(call), syntax.arguments(call)
-    sql_type = _SQL_TYPES[type_]
+    sql_type = SQL_TYPES[type_]
 
     def of(text: str, function: str) -> Tree:
         argument = syntax.filled(text.format(type=sql_type), a=value)
@@ -103,15 +99,15 @@ def mend_zeros(scope: SelectScope, types: Types) -> bool:
     """
     keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
     changes = [
-        (key, syntax.filled(_ONE_ZERO, a=dict(key)))
+        (key, float_forms.filled(ONE_FORM, key, type_))
         for key, type_ in zip(keys, types.types_of(scope, keys), strict=True)
-        if type_ in _SQL_TYPES
+        if type_ in SQL_TYPES
     ]
     changed = {id(key) for key, _ in changes}
     for each in scope.expressions():
         if syntax.kind(each) == "InList" and id(each["InList"]["expr"]) in changed:
             changes += _listed(each["InList"]["list"], scope, types)
-        elif syntax.kind(each) == "BinaryOp" and each["BinaryOp"]["op"] in _COMPARISONS:
+        elif syntax.kind(each) == "BinaryOp" and each["BinaryOp"]["op"] in COMPARISONS:
             sides = (each["BinaryOp"][side] for side in ("left", "right"))
             changes += [(side, zero) for side in sides if (zero := _negative_zero(side))]
     return _replaced(changes)
@@ -131,8 +127,8 @@ def _listed(values: list[Tree], scope: SelectScope, types: Types) -> Iterator[tu
     """Yield the values of a list that may be -0.0, with the forms that are 0.0."""
     trees = [each for each in values if _may_be_zero(each) and not _is_plain_number(each)]
     for value, type_ in zip(trees, types.types_of(scope, trees), strict=True):
-        if type_ in _SQL_TYPES:
-            yield value, syntax.filled(_ONE_ZERO, a=dict(value))
+        if type_ in SQL_TYPES:
+            yield value, float_forms.filled(ONE_FORM, value, type_)
         elif syntax.kind(value) == "Value" and type_ is not None and pa.types.is_string(type_):
             yield value, syntax.filled(_ZERO_OF_TEXT, a=dict(value))
 
@@ -174,7 +170,7 @@ def mend_moving(scope: SelectScope, types: Types) -> bool:
     return _replaced([
         (call, {"Nested": _moving(dict(call))})
         for call, type_ in zip(calls, types.types_of(scope, arguments), strict=True)
-        if type_ in _SQL_TYPES
+        if type_ in SQL_TYPES
     ])  # fmt: skip
 
 
@@ -196,16 +192,16 @@ def _moving(call: Tree) -> Tree:
     return syntax.filled(_MOVING, rest=rest, **counts)
 
 
-def hide_from_statistics(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
-    """Hide columns in conditions and top-k sort keys from statistics."""
+def hide_from_statistics(scope: SelectScope, types: Types) -> bool:
+    """Hide columns in conditions from statistics."""
     in_groups = _hide_in_groups(scope, types)
     trees = list(_compared(scope))
     in_conditions = _replaced([
-        (each, syntax.filled(_HIDDEN, a=dict(each)))
+        (each, float_forms.filled(ONE_NAN, each, type_))
         for each, type_ in zip(trees, types.types_of(scope, trees), strict=True)
-        if type_ in _SQL_TYPES
+        if type_ in SQL_TYPES
     ])  # fmt: skip
-    return _hide_first_by(scope, types, name_of) | in_groups | in_conditions
+    return in_groups | in_conditions
 
 
 def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
@@ -214,9 +210,9 @@ def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
     names = {
         columns.spelling(each)[-1]
         for each, type_ in zip(trees, types.types_of(scope, trees), strict=True)
-        if type_ in _SQL_TYPES
+        if type_ in SQL_TYPES
     }
-    form = syntax.filled(_HIDDEN, a={"Identifier": syntax.identifier("__column")})
+    form = syntax.filled(_HIDDEN_GROUP, a={"Identifier": syntax.identifier("__column")})
     return bool(names) and columns.replace(scope, frozenset(names), lambda _column: form)
 
 
@@ -230,31 +226,6 @@ def _compared(scope: SelectScope) -> Iterator[Tree]:
     for each in syntax.inside(conditions):
         if _is_column(each):
             yield each
-
-
-def _hide_first_by(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
-    """Hide the sort keys of a query that returns only its first rows."""
-    if not _is_limited(scope.query):
-        return False
-    return _hidden(
-        each
-        for each in sort_keys.keys(scope, types, name_of)
-        if not scopes.has_aggregate(scope.over_from(each.value))
-    )
-
-
-def hide_in_sets(statement: Tree, types: Types) -> bool:
-    """Hide the sort keys of set operations that return only their first rows."""
-    return _hidden(key for query, key in sort_keys.of_sets(statement, types) if _is_limited(query))
-
-
-def _is_limited(query: Tree) -> bool:
-    return bool(query["limit_clause"] or query["fetch"])
-
-
-def _hidden(keys: Iterable[WrappedSortKey]) -> bool:
-    changes = [each.wrap(_HIDDEN) for each in list(keys) if each.type_ in _SQL_TYPES]
-    return any(changes)
 
 
 def _replaced(changes: list[tuple[Tree, Tree]]) -> bool:

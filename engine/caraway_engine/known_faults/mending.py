@@ -18,6 +18,7 @@ from caraway_engine.known_faults import (
     constants,
     distinct_from,
     embedded,
+    float_forms,
     floats,
     joining,
     lengths,
@@ -29,6 +30,7 @@ from caraway_engine.known_faults import (
     repeated,
     right_joins,
     scopes,
+    sort_keys,
     subqueries,
     sums,
     syntax,
@@ -46,11 +48,12 @@ logger = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 # The `*` of `SELECT *` and `count(*)` is not arithmetic.
-_COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
+_COMPUTES = r"[-+/%]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
     "using", "natural", "distinct", "rand", "random", "uuid", "offset", "timestamptz", "zone",
-    "timestamp", "interval", "embed", "right", "full",
+    "timestamp", "interval", "embed", "right", "full", "nullif", "case", "greatest",
+    "least", "pow", "power", "acos", "asin", "acosh", "atanh",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -105,6 +108,7 @@ class Relations:
 
 
 _NO_CONSTANTS = AssumedConstants()
+_NO_COLUMNS = pa.schema([])
 _NO_RELATIONS = Relations()
 Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
@@ -114,6 +118,7 @@ _REMEDIES: tuple[Guard, ...] = (
     subqueries.mend,
     moments.mend,
     joining.mend_using,
+    float_forms.mend,
     floats.mend_extremes,
     floats.mend_zeros,
     floats.mend_moving,
@@ -156,7 +161,6 @@ def planned(
         optimized = dataframe.optimized_logical_plan()
         believed = constants.of_plan(context, optimized)
         swaps_full = "full" in sql.lower() and is_lost(context, optimized)
-    names = pa.schema(dataframe.schema()).names
     mended = mend(
         context,
         sql,
@@ -164,7 +168,7 @@ def planned(
         relations,
         known,
         believed,
-        names,
+        pa.schema(dataframe.schema()),
         is_view=is_view,
         swaps_full=swaps_full,
     )
@@ -206,14 +210,14 @@ def mend(
     relations: Relations = _NO_RELATIONS,
     known: KnownSchemas | None = None,
     believed: AssumedConstants = _NO_CONSTANTS,
-    columns: Sequence[str] = (),
+    columns: pa.Schema = _NO_COLUMNS,
     *,
     is_view: bool = False,
     swaps_full: bool = False,
 ) -> RewrittenStatement | None:
     """Rewrite a statement to avoid known faults, or return None if it is already safe.
 
-    `columns` are the names of its output columns, which do not change. `swaps_full` says that the
+    `columns` are its output columns, whose names do not change. `swaps_full` says that the
     optimizer makes a RIGHT join of one of its FULL joins.
 
     Raises:
@@ -225,6 +229,7 @@ def mend(
         or (relations and _CHOOSES.search(words))
         or believed
         or (is_view and _MAKES_NULLS.search(words))
+        or sort_keys.may_be_floats(words, columns)
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -232,7 +237,14 @@ def mend(
 
     def mended(statement: Tree) -> RewrittenStatement | None:
         return _mended(
-            statement, words.lower(), types, relations, believed, columns, is_view, swaps_full
+            statement,
+            words.lower(),
+            types,
+            relations,
+            believed,
+            columns.names,
+            is_view,
+            swaps_full,
         )
 
     # Parsing thousands of constants takes longer than all else, and hardly any needs a remedy.
@@ -285,8 +297,9 @@ def _mended(
     has_right_joins = is_query and ("right" in words or swaps_full)
     if has_lengths:
         is_needed |= lengths.mend_sets(statement, types)
-    if not is_measured:
-        is_needed |= floats.hide_in_sets(statement, types)
+    has_order = "order" in words
+    if has_order:
+        is_needed |= float_forms.mend_sets(statement, types)
     # Inner ones first, because remedies of outer ones copy them.
     for scope in reversed(list(scopes.scopes(statement))):
         names = _Names(scope, types, columns if scope.is_top else ())
@@ -296,6 +309,7 @@ def _mended(
             [
                 *overflow.candidates(scope),
                 *floats.candidates(scope),
+                *float_forms.candidates(scope),
                 *(lengths.candidates(scope) if has_lengths else ()),
             ],
         )
@@ -308,7 +322,9 @@ def _mended(
             is_needed |= joining.mend_equalities(scope)
         is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
-            is_needed |= floats.hide_from_statistics(scope, types, names.name_of)
+            is_needed |= floats.hide_from_statistics(scope, types)
+        if has_order:
+            is_needed |= float_forms.mend_sort_keys(scope, types, names.name_of)
         is_guarded |= _applied(_GUARDS, scope, types)
         names.keep()
     if not is_needed and not is_guarded:

@@ -63,6 +63,11 @@ class SelectScope:
         if self.is_alone():
             yield from syntax.inside(self.query["order_by"])
 
+    def add(self, expression: Tree, type_: pa.DataType | None) -> None:
+        """Add an expression that took the place of one, which now contains it."""
+        self.expressions().append(expression)
+        self.note(expression, type_)
+
     def note(self, expression: Tree, type_: pa.DataType | None) -> None:
         """Record the type of an expression, which is kept: another could get its identity."""
         self.types[id(expression)] = type_

@@ -5,6 +5,7 @@ never replaced with what its name stands for. It stays inside the function, and 
 the name of its output column.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,13 @@ from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
+_ORDERED = re.compile(r"\border\b", re.IGNORECASE)
+_DIRECTION = r"(?:\s+(?:asc|desc))?(?:\s+nulls\s+(?:first|last))?"
+_BY_NAMES = re.compile(
+    rf"(?s:.*)\border\s+by\s+(\w+{_DIRECTION}(?:\s*,\s*\w+{_DIRECTION})*)"
+    r"\s*(?:(?:limit|offset)\s+\d+\s*)*;?\s*",
+    re.IGNORECASE,
+)
 NameOf = Callable[[Tree], str | None]
 """Returns the name that the engine gives to an item of a SELECT."""
 
@@ -124,3 +132,27 @@ def _of_schema(place: Tree, schema: pa.Schema) -> WrappedSortKey | None:
         return None
     column = {"Identifier": syntax.identifier(name)}
     return WrappedSortKey(place, schema.field(name).type, column, lambda: column)
+
+
+def may_be_floats(words: str, columns: pa.Schema) -> bool:
+    """Return whether a statement may sort by floats, without parsing it.
+
+    It does not if it is one SELECT that sorts by other output columns.
+    """
+    orders = len(_ORDERED.findall(words))
+    match = _BY_NAMES.fullmatch(words) if orders == 1 else None
+    if match is None or words.lower().count("select") != 1:
+        return bool(orders)
+    fields = {field.name.lower(): field.type for field in columns}
+    for key in match[1].split(","):
+        name = key.split()[0].lower()
+        type_ = fields.get(name)
+        if name.isdigit() and 0 < int(name) <= len(columns):
+            type_ = columns.field(int(name) - 1).type
+        if type_ is None or not _is_simple(type_):
+            return True
+    return False
+
+
+def _is_simple(type_: pa.DataType) -> bool:
+    return not (pa.types.is_floating(type_) or pa.types.is_nested(type_))

@@ -204,6 +204,45 @@ CASES = (
         (6, 1), (7, 1),
     ),
     answered(
+        "zeros-in-keys", "SELECT id FROM floats WHERE g = 3 ORDER BY f DESC, id LIMIT 1", (6,)
+    ),
+    answered(
+        "zeros-in-keys",
+        "SELECT first_value(id ORDER BY f DESC, id) AS id FROM floats WHERE g = 3",
+        (6,),
+    ),
+    answered(
+        "zeros-in-keys",
+        "SELECT count(*) AS n, count(DISTINCT f) AS c FROM floats WHERE g = 3",
+        (2, 1),
+    ),
+    answered(
+        "zeros-in-keys",
+        "SELECT CASE f WHEN 0 THEN 1 WHEN 1 THEN 2 END AS c, nullif(f, 0) AS n FROM floats "
+        "WHERE id > 5",
+        (1, None), (1, None),
+    ),
+    answered(
+        "zeros-in-keys",
+        "SELECT id, f FROM floats WHERE f = 0 UNION ALL SELECT 9, 1 ORDER BY f, id DESC LIMIT 1",
+        (7, 0.0),
+    ),
+    answered("signed-nan", "SELECT id FROM floats WHERE i - i > 1", (1,), (5,)),
+    answered("signed-nan", "SELECT id FROM floats ORDER BY i - i, id OFFSET 6", (1,), (5,)),
+    answered("signed-nan", "SELECT id FROM floats WHERE -f = 'NaN' AND g < 2", (0,)),
+    answered("signed-nan", "SELECT min(i - i) AS least FROM floats", (0.0,)),
+    answered(
+        "signed-nan",
+        "SELECT id FROM floats WHERE i - i BETWEEN 1 AND 'NaN' AND (i - i) IN (0.5, 'NaN') "
+        "AND (i - i) IS NOT DISTINCT FROM CAST('NaN' AS DOUBLE) AND greatest(i - i, 1) > 1",
+        (1,), (5,),
+    ),
+    answered(
+        "signed-nan",
+        "SELECT g, sum(i) - sum(i) AS r FROM floats GROUP BY g HAVING sum(i) - sum(i) < 1",
+        (3, 0.0),
+    ),
+    answered(
         "moving-infinity",
         "SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM floats",
         (0, 1.0), (1, _INF), (2, _INF), (3, 5.0), (4, 7.0), (5, _NAN), (6, _NAN), (7, 11.0),

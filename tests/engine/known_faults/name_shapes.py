@@ -49,6 +49,15 @@ TRIGGERS = {
          "rank() OVER (ORDER BY f, id)"),
         shapes=("plain", "set", "nested"),
     ),
+    "zeros-in-keys": Trigger(
+        "floats", ("id", "g", "f"),
+        ("nullif(f, 5)", "CASE f WHEN 0 THEN 1 ELSE 2 END"),
+        ("nullif(f, 0) IS NULL",), ("count(DISTINCT f)", "sum(id)"), always="f < 9",
+    ),
+    "signed-nan": Trigger(
+        "floats", ("id", "g"), ("i - i > 0.5", "g + id"),
+        ("i - i > 0.5", "i - i BETWEEN -1 AND 1"), ("count(f)", "min(id)"),
+    ),
     "zeros-in-lists": Trigger(
         "floats", ("id", "g"), ("g + id",), ("f IN (0, 5, 6, 7)", "f NOT IN (-0.0, 1, 6, 7)"),
         ("count(f)",),

@@ -6,6 +6,7 @@ The table `floats` consists of Parquet files, so that sort keys of first rows ar
 import pyarrow as pa
 import pytest
 
+from caraway_engine.known_faults.sort_keys import may_be_floats
 from tests.differential.asking import Runner
 from tests.engine.known_faults.fault_rows import rows, rows_of
 from tests.engine.known_faults.memory import Asked
@@ -83,3 +84,30 @@ def test_types_of_sort_keys_are_those_of_the_output(asked: Asked) -> None:
 
     with pytest.raises(Exception, match="9223372036854775808"):
         asked.mended(sql)
+
+
+_COLUMNS = pa.schema([("id", pa.int64()), ("F", pa.float64()), ("l", pa.list_(pa.float32()))])
+
+
+@pytest.mark.parametrize(
+    ("sql", "may_be"),
+    [
+        ("select id from t", False),
+        ("select id from t order by id", False),
+        ("SELECT id FROM t ORDER  BY ID desc NULLS first, 1 LIMIT 5 OFFSET 2;", False),
+        ("select id, f from t order by id, f", True),
+        ("select id, f from t order by 2", True),
+        ("select id, f, l from t order by l", True),
+        ("select id from t order by other", True),
+        ("select id from t order by 9", True),
+        ("select id from t order by id + 1", True),
+        ('select id from t order by "id"', True),
+        ("select id from (select id from t order by f limit 1) order by id", True),
+        ("select id, rank() over (order by f) from t order by id", True),
+        ("select id from t order by id limit $1", True),
+    ],
+)
+def test_only_one_select_that_sorts_by_other_columns_needs_no_parser(
+    sql: str, may_be: bool
+) -> None:
+    assert may_be_floats(sql, _COLUMNS) is may_be
