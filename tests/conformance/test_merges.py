@@ -12,21 +12,22 @@ from caraway_core.loading import registry
 from caraway_core.tables import MemoryTable
 from caraway_engine.sessions.sessions import Session
 from tests.conformance.written_databases import (
+    BEFORE,
     KINDS,
     Kind,
     connector,
     create,
+    create_rows,
     kind,
     mariadb_server,
     of,
+    read_rows,
+    refused,
     write,
 )
 from tests.kit.engine import rows
 
 __all__ = ["connector", "kind", "mariadb_server"]
-BEFORE = [
-    {"id": 1, "n": 10, "v": "a"}, {"id": 2, "n": None, "v": "b"}, {"id": 3, "n": 30, "v": None},
-]  # fmt: skip
 SOURCE = pa.table({"id": [2, 3, 4, None], "n": [22, 33, 44, 55], "v": ["B", None, "D", "E"]})
 UPSERT = (
     "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n, v = s.v "
@@ -40,23 +41,8 @@ def made(
     key: str = "id BIGINT PRIMARY KEY",
     text: str = "VARCHAR(5)",
 ) -> Session:
-    create(kind, "t", f"{key}, n INTEGER DEFAULT 7, v {text}, CHECK (n < 1000)")
-    kind.run("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b'), (3, 30, NULL)")
+    create_rows(kind, key, text)
     return of(kind, "t", s=MemoryTable(source.schema, source))
-
-
-async def found(over: Session) -> list[dict[str, Any]]:
-    return await rows(over, "SELECT * FROM t ORDER BY id NULLS LAST, n, v")
-
-
-async def refused(over: Session, sql: str, *words: str) -> QueryError:
-    before = await found(over)
-    with pytest.raises(QueryError) as caught:
-        await write(over, sql)
-    for each in words:
-        assert each in caught.value.message, caught.value.message
-    assert await found(over) == before
-    return caught.value
 
 
 def test_every_merger_has_a_class_here() -> None:
@@ -67,7 +53,7 @@ def test_every_merger_has_a_class_here() -> None:
 async def test_rows_are_updated_and_inserted(kind: Kind) -> None:
     over = made(kind, SOURCE.slice(0, 3))
     assert await write(over, UPSERT) == 3
-    assert await found(over) == [
+    assert await read_rows(over) == [
         BEFORE[0], {"id": 2, "n": 22, "v": "B"}, {"id": 3, "n": 33, "v": None},
         {"id": 4, "n": 44, "v": "D"},
     ]  # fmt: skip
@@ -86,7 +72,7 @@ async def test_clauses_are_tried_in_order(kind: Kind) -> None:
     WHEN NOT MATCHED BY TARGET THEN INSERT (id, v) VALUES (y.k * 10, 'new')
     """
     assert await write(over, sql) == 3
-    assert await found(over) == [
+    assert await read_rows(over) == [
         BEFORE[0], {"id": 2, "n": 44, "v": "b"}, {"id": 40, "n": 7, "v": "new"},
     ]  # fmt: skip
 
@@ -95,7 +81,7 @@ async def test_a_key_that_is_null_is_equal_to_none(kind: Kind) -> None:
     over = made(kind, key="id BIGINT")
     kind.run("INSERT INTO t VALUES (NULL, 1, 'z')")
     assert await write(over, UPSERT) == 4
-    assert (await found(over))[-2:] == [
+    assert (await read_rows(over))[-2:] == [
         {"id": None, "n": 1, "v": "z"}, {"id": None, "n": 55, "v": "E"},
     ]  # fmt: skip
 
@@ -114,7 +100,7 @@ async def test_texts_are_equal_if_their_bytes_are(kind: Kind, connector: str) ->
         "WHEN NOT MATCHED THEN INSERT (id, n, v) VALUES (s.id, s.n, s.v)"
     )
     assert await write(over, sql) == 3
-    assert [(each["id"], each["n"], each["v"]) for each in await found(over)] == [
+    assert [(each["id"], each["n"], each["v"]) for each in await read_rows(over)] == [
         (1, 1, "a"), (2, None, "b"), (3, 30, None), (8, 2, "A"), (9, 3, "b "),
     ]  # fmt: skip
 
@@ -124,7 +110,7 @@ async def test_parameters_are_values(kind: Kind) -> None:
     sql = "MERGE INTO t USING s ON t.id = s.id AND s.id = $1 WHEN MATCHED THEN UPDATE SET v = $2"
     for hostile in ("');--", "\\'--", "\\", "'||'", "%s", "${x}"):
         assert await write(over, sql, parameters={"1": 2, "2": hostile}) == 1
-        assert (await found(over))[1]["v"] == hostile
+        assert (await read_rows(over))[1]["v"] == hostile
 
 
 async def test_names_are_taken_as_they_are(kind: Kind) -> None:
@@ -151,7 +137,7 @@ async def test_a_row_is_not_changed_twice(kind: Kind) -> None:
     assert isinstance(error, InvalidQueryError)
     one = UPSERT.replace("WHEN MATCHED", "WHEN MATCHED AND s.n = 2")
     assert await write(over, one) == 3
-    assert [each["n"] for each in await found(over)] == [10, 2, 30, 3, 4]
+    assert [each["n"] for each in await read_rows(over)] == [10, 2, 30, 3, 4]
 
 
 FAILING: Sequence[tuple[str, Sequence[str]]] = [
@@ -202,7 +188,7 @@ async def test_only_those_who_may_write_merge(kind: Kind) -> None:
     over = made(kind)
     with pytest.raises(QueryError, match="read-only"):
         await rows(over, UPSERT)
-    assert await found(over) == BEFORE
+    assert await read_rows(over) == BEFORE
 
 
 def merged(
@@ -240,7 +226,7 @@ async def test_random_rows_are_merged_as_a_model_does(kind: Kind) -> None:
         ))  # fmt: skip
         expected = merged(held, source.to_pylist())
         await write(over, sql)
-        assert await found(over) == expected
+        assert await read_rows(over) == expected
 
 
 async def test_rows_that_fail_late_change_nothing(kind: Kind) -> None:

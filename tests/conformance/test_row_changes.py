@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,45 +13,31 @@ from caraway_core.tables import MemoryTable, RemoteTable
 from caraway_engine.remote import answers
 from caraway_engine.sessions.sessions import Session
 from tests.conformance.written_databases import (
+    BEFORE,
     KINDS,
     TABLE,
     Kind,
     connector,
     create,
+    create_rows,
     kind,
     mariadb_server,
     of,
+    read_rows,
+    refused,
     write,
 )
 from tests.kit.engine import rows
 
 __all__ = ["connector", "kind", "mariadb_server"]
-BEFORE = [
-    {"id": 1, "n": 10, "v": "a"}, {"id": 2, "n": None, "v": "b"}, {"id": 3, "n": 30, "v": None},
-]  # fmt: skip
 ODD = "Select ${x}; --'"
 
 
 @pytest.fixture
 def over(kind: Kind) -> Session:
     """A session over a table `t` of three rows."""
-    create(kind, "t", "id BIGINT NOT NULL PRIMARY KEY, n INTEGER, v VARCHAR(5), CHECK (n < 1000)")
-    kind.run("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b'), (3, 30, NULL)")
+    create_rows(kind, "id BIGINT NOT NULL PRIMARY KEY")
     return of(kind, "t")
-
-
-async def found(over: Session) -> list[dict[str, Any]]:
-    return await rows(over, "SELECT * FROM t ORDER BY id")
-
-
-async def refused(over: Session, sql: str, **options: Any) -> QueryError:
-    """Return the error of a statement that changes nothing."""
-    before = await found(over)
-    with pytest.raises(QueryError) as caught:
-        await write(over, sql, **options)
-    assert "hunter2" not in caught.value.message
-    assert await found(over) == before
-    return caught.value
 
 
 def test_every_changer_has_a_class_here() -> None:
@@ -63,27 +48,27 @@ def test_every_changer_has_a_class_here() -> None:
 async def test_rows_that_meet_the_condition_are_updated(over: Session) -> None:
     assert await write(over, "UPDATE t SET n = 7, v = 'it''s' WHERE id = 2") == 1
     assert await write(over, "UPDATE t SET v = NULL WHERE id >= 2 AND n IS NOT NULL") == 2
-    assert await found(over) == [BEFORE[0], {"id": 2, "n": 7, "v": None}, BEFORE[2]]
+    assert await read_rows(over) == [BEFORE[0], {"id": 2, "n": 7, "v": None}, BEFORE[2]]
 
 
 async def test_rows_that_have_their_values_already_count(over: Session) -> None:
     assert await write(over, "UPDATE t SET n = 10 WHERE id IN (1, 99)") == 1
-    assert await found(over) == BEFORE
+    assert await read_rows(over) == BEFORE
 
 
 async def test_rows_that_meet_the_condition_are_deleted(over: Session) -> None:
     assert await write(over, "DELETE FROM t WHERE n > 10 OR id = 2") == 2
-    assert await found(over) == BEFORE[:1]
+    assert await read_rows(over) == BEFORE[:1]
     assert await write(over, "DELETE FROM t WHERE n > 10") == 0
     assert await write(over, "DELETE FROM t") == 1
-    assert await found(over) == []
+    assert await read_rows(over) == []
 
 
 @pytest.mark.parametrize("verb", ["UPDATE t SET n = 1", "DELETE FROM t"])
 async def test_a_condition_that_never_holds_changes_nothing(over: Session, verb: str) -> None:
     for condition in ("FALSE", "NULL", "1 = 2", "id = 1 AND id = 2", "n = NULL"):
         assert await write(over, f"{verb} WHERE {condition}") == 0, condition
-    assert await found(over) == BEFORE
+    assert await read_rows(over) == BEFORE
 
 
 async def test_a_condition_that_always_holds_changes_all(over: Session) -> None:
@@ -94,8 +79,8 @@ async def test_parameters_are_values(over: Session) -> None:
     for hostile in ("');--", "\\'--", '"; --', "\\", "'||'", "%s", "a:b", "${x}"):
         values = {"1": hostile, "2": 1}
         assert await write(over, "UPDATE t SET v = $1 WHERE id = $2", parameters=values) == 1
-        assert (await found(over))[0] == {"id": 1, "n": 10, "v": hostile}
-        assert (await found(over))[1:] == BEFORE[1:]
+        assert (await read_rows(over))[0] == {"id": 1, "n": 10, "v": hostile}
+        assert (await read_rows(over))[1:] == BEFORE[1:]
 
 
 async def test_names_are_taken_as_they_are(kind: Kind) -> None:
@@ -145,15 +130,15 @@ async def test_constants_of_all_types_are_set(kind: Kind, name: str) -> None:
     assert await write(over, "INSERT INTO t SELECT * FROM m") == 1
     written, value = NEW[name]
     assert await write(over, f"UPDATE t SET {name} = {written} WHERE id = 1") == 1
-    assert await found(over) == [{**VALUES.to_pylist()[0], name: value}]
+    assert await read_rows(over) == [{**VALUES.to_pylist()[0], name: value}]
     assert await write(over, f"UPDATE t SET {name} = NULL") == 1
-    assert await found(over) == [{**VALUES.to_pylist()[0], name: None}]
+    assert await read_rows(over) == [{**VALUES.to_pylist()[0], name: None}]
 
 
 async def test_whole_numbers_are_computed(over: Session) -> None:
     assert await write(over, "UPDATE t SET n = n + 1, id = id * 5 - 1 WHERE n < 20") == 1
     assert await write(over, "UPDATE t SET n = n - 30 WHERE id + n > 30 AND id - 3 = 0") == 1
-    assert await found(over) == [
+    assert await read_rows(over) == [
         {"id": 2, "n": None, "v": "b"}, {"id": 3, "n": 0, "v": None}, {"id": 4, "n": 11, "v": "a"},
     ]  # fmt: skip
 
@@ -242,7 +227,7 @@ async def test_who_may_not_write_changes_nothing(over: Session) -> None:
             await rows(over, sql)
         with pytest.raises(QueryError):
             await rows(over, sql, may_write=True)
-    assert await found(over) == BEFORE
+    assert await read_rows(over) == BEFORE
 
 
 async def test_explain_changes_nothing(over: Session) -> None:
@@ -251,7 +236,7 @@ async def test_explain_changes_nothing(over: Session) -> None:
             await rows(over, f"EXPLAIN {sql}", writable=frozenset({TABLE}))
         except QueryError:
             pass
-    assert await found(over) == BEFORE
+    assert await read_rows(over) == BEFORE
 
 
 def test_a_change_that_was_stopped_before_it_begins_does_nothing(over: Session) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pytest
 
+from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.protocols.sources import SourceRequest
@@ -19,6 +20,10 @@ from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
 
 TABLE = TableName("t")
+BEFORE = [
+    {"id": 1, "n": 10, "v": "a"}, {"id": 2, "n": None, "v": "b"}, {"id": 3, "n": 30, "v": None},
+]  # fmt: skip
+"""The rows of `t` before a statement, by `create_rows`."""
 
 
 class Kind(Protocol):
@@ -126,6 +131,12 @@ def create(kind: Kind, name: str, columns: str) -> None:
     kind.run(f"CREATE TABLE {kind.quoted(name)} ({columns})")
 
 
+def create_rows(kind: Kind, key: str = "id BIGINT PRIMARY KEY", text: str = "VARCHAR(5)") -> None:
+    """Create the table `t` with the rows of `BEFORE`, which keeps numbers below 1,000."""
+    create(kind, "t", f"{key}, n INTEGER DEFAULT 7, v {text}, CHECK (n < 1000)")
+    kind.run("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b'), (3, 30, NULL)")
+
+
 def of(kind: Kind, name: str, **tables: MemoryTable) -> Session:
     request = replace(kind.request(name), access="read_write")
     spec = registry.SOURCES.load(request.connector)().resolve(request)
@@ -136,3 +147,24 @@ def of(kind: Kind, name: str, **tables: MemoryTable) -> Session:
 async def write(over: Session, sql: str, **options: Any) -> int:
     (found,) = await rows(over, sql, writable=frozenset({TABLE}), **options)
     return int(found["count"])
+
+
+async def read_rows(over: Session) -> list[dict[str, Any]]:
+    """Return the rows of `t`, ordered by their columns; NULL comes last."""
+    listed = await rows(over, "SELECT * FROM t")
+    return sorted(
+        listed,
+        key=lambda row: [(each is None, "" if each is None else each) for each in row.values()],
+    )
+
+
+async def refused(over: Session, sql: str, *words: str, **options: Any) -> QueryError:
+    """Return the error of a statement that changes nothing; it has the words, and no secret."""
+    before = await read_rows(over)
+    with pytest.raises(QueryError) as caught:
+        await write(over, sql, **options)
+    assert "hunter2" not in caught.value.message
+    for each in words:
+        assert each in caught.value.message, caught.value.message
+    assert await read_rows(over) == before
+    return caught.value
