@@ -45,6 +45,7 @@ POLLS: Mapping[str, str] = {
     "operator/caraway_operator/kube/lease.py:LeaderElection._acquire": "the Lease of another one",
     "operator/caraway_operator/kube/lease.py:LeaderElection._renew": "renewal before it expires",
     "operator/caraway_operator/operating.py:Operator._discover": "what watches do not show",
+    "plugins/caraway_plugins/changes/dynamodb/source.py:DynamodbChanges.batches": "a stream",
     "plugins/caraway_plugins/changes/postgres/slots.py:_free": "a slot that is let go of",
     "plugins/caraway_plugins/changes/postgres/streaming.py:Stream._keep_alive": "a heartbeat",
     f"{_ACCELERATION}/asking.py:RefreshRequests._renew_settings": "renewal before they expire",

@@ -42,7 +42,7 @@ _LEAST_BUILT_ROWS, _LEAST_BUILT_BYTES = 128 * 1024, 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class PlanRun:
     """How an optimized plan runs.
 
     If it `filters_early`, readers of Parquet drop rows before they decode all columns. If it
@@ -72,9 +72,9 @@ class Pools:
         self.serial = _pool(settings, _PRODUCTS_SHARE)
         self.crowd = Crowd(settings.target_partitions)
         self._settings = settings
-        self._planned: dict[tuple[int, bool, Running], SessionContext] = {}
+        self._planned: dict[tuple[int, bool, PlanRun], SessionContext] = {}
 
-    def planned(self, partitions: int, measured: bool, running: Running) -> SessionContext:
+    def planned(self, partitions: int, measured: bool, running: PlanRun) -> SessionContext:
         """Return the context that runs plans that are optimized already.
 
         It has no tables, because plans bring theirs. Object stores belong to the runtime.
@@ -84,7 +84,7 @@ class Pools:
             self._planned[key] = self.planned_once(*key)
         return self._planned[key]
 
-    def planned_once(self, partitions: int, measured: bool, running: Running) -> SessionContext:
+    def planned_once(self, partitions: int, measured: bool, running: PlanRun) -> SessionContext:
         """Return a new context that runs plans that are optimized already."""
         special = {
             **_UNCHANGED,
@@ -157,13 +157,13 @@ class Contexts:
         context.remove_optimizer_rule("common_sub_expression_eliminate")
         return context
 
-    def planned(self, running: Running, *, is_narrow: bool = False) -> SessionContext:
+    def planned(self, running: PlanRun, *, is_narrow: bool = False) -> SessionContext:
         """Return the context that runs optimized plans, in one partition if it `is_narrow`."""
         if is_narrow:
             return self._pools.planned(1, self._measured, replace(running, sorts_apart=False))
         return self._pools.planned(self._partitions, self._measured, running)
 
-    def explaining(self, running: Running) -> SessionContext:
+    def explaining(self, running: PlanRun) -> SessionContext:
         """Create a context that runs plans as `planned` does, for one more table."""
         return self._pools.planned_once(self._partitions, self._measured, running)
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext.explained import ExplainedStatement
-from caraway_engine.execution.contexts import Contexts, Running
+from caraway_engine.execution.contexts import Contexts, PlanRun
 from caraway_engine.execution.streams import OnWhole
 from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
 from caraway_engine.known_faults import names
@@ -42,7 +42,7 @@ class Reruns:
         self._crowd = contexts.crowd
         self._optimized: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
         self._ordered: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
-        self._running: WeakKeyDictionary[StatementPlan, Running] = WeakKeyDictionary()
+        self._running: WeakKeyDictionary[StatementPlan, PlanRun] = WeakKeyDictionary()
         self._short: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
         self._lock = Lock()
 
@@ -78,14 +78,14 @@ class Reruns:
                 self._ordered[plan] = known
         return known
 
-    def running(self, plan: StatementPlan) -> Running:
+    def running(self, plan: StatementPlan) -> PlanRun:
         """Return how a repeatable statement runs."""
         with self._lock:
             known = self._running.get(plan)
         if known is None:
             logical = self.ordered(plan)
             pays = not plan.stored and self.early_filters_pay(logical, self._facts_of)
-            known = Running(filters_early=pays, sorts_apart=_may_sort_apart(logical))
+            known = PlanRun(filters_early=pays, sorts_apart=_may_sort_apart(logical))
             with self._lock:
                 self._running[plan] = known
         return known
@@ -102,7 +102,7 @@ class Reruns:
         if not is_repeatable(behind):
             return None
         plan, running = self.ordered(behind), self.running(behind)
-        if plan is self.optimized(behind) and running == Running():
+        if plan is self.optimized(behind) and running == PlanRun():
             return None
         words = ["EXPLAIN", *["ANALYZE"] * asked.is_run, *["VERBOSE"] * asked.is_verbose]
         context = self._contexts.explaining(running)
@@ -129,7 +129,7 @@ class Reruns:
     def _narrow(self, plan: StatementPlan) -> Any:
         """Return what starts a statement in one partition."""
         if not is_repeatable(plan):
-            narrow = self._contexts.planned(Running(), is_narrow=True)
+            narrow = self._contexts.planned(PlanRun(), is_narrow=True)
             return narrow.create_dataframe_from_logical_plan(self.optimized(plan))
         context = self._contexts.planned(self.running(plan), is_narrow=True)
         return context.create_dataframe_from_logical_plan(self.ordered(plan))
@@ -173,7 +173,7 @@ def _may_be_null_aware(plan: StatementPlan, optimized: Any) -> bool:
 
 
 def _may_sort_apart(plan: Any) -> bool:
-    """Return whether a plan sorts, and has no union; see `Running`."""
+    """Return whether a plan sorts, and has no union; see `PlanRun`."""
     try:
         kinds = {each.kind for each in plan_nodes.nodes(plan)}
     except HiddenError:

@@ -10,7 +10,7 @@ import pytest
 from caraway_core.ids import TableName
 from caraway_core.process import cores
 from caraway_engine.execution import contexts, processes
-from caraway_engine.execution.contexts import Contexts, Pools, Running
+from caraway_engine.execution.contexts import Contexts, PlanRun, Pools
 from caraway_engine.execution.settings import EngineSettings
 
 
@@ -40,7 +40,7 @@ def test_contexts_of_a_session_differ_in_what_they_are_for(measured: bool) -> No
     assert partitions == ["3", "1", "3", "1"]
     statistics = [setting(each, "datafusion.execution.collect_statistics") for each in made]
     assert statistics == [str(measured).lower()] * 2 + ["false"] * 2
-    planned, narrow = made.planned(Running()), made.planned(Running(), is_narrow=True)
+    planned, narrow = made.planned(PlanRun()), made.planned(PlanRun(), is_narrow=True)
     for each, count in ((planned, "3"), (narrow, "1")):
         assert setting(each, "datafusion.execution.target_partitions") == count
         assert setting(each, "datafusion.execution.collect_statistics") == str(measured).lower()
@@ -61,7 +61,7 @@ def test_contexts_of_a_session_differ_in_what_they_are_for(measured: bool) -> No
 
 def test_plans_that_may_sort_apart_do_so_in_several_partitions() -> None:
     made = Contexts(EngineSettings(3), measured=True)
-    apart = Running(sorts_apart=True)
+    apart = PlanRun(sorts_apart=True)
     for is_narrow, value in ((False, "true"), (True, "false")):
         context = made.planned(apart, is_narrow=is_narrow)
         assert setting(context, "datafusion.optimizer.repartition_sorts") == value

@@ -224,8 +224,9 @@ CASES = (
     ),
     answered(
         "zeros-in-keys",
-        "SELECT id, f FROM floats WHERE f = 0 UNION ALL SELECT 9, 1 ORDER BY f, id DESC LIMIT 1",
-        (7, 0.0),
+        "SELECT id, f FROM floats WHERE g = 3 UNION ALL SELECT id, f FROM floats WHERE g = 3 "
+        "ORDER BY f DESC, id LIMIT 1",
+        (6, -0.0),
     ),
     answered("signed-nan", "SELECT id FROM floats WHERE i - i > 1", (1,), (5,)),
     answered("signed-nan", "SELECT id FROM floats ORDER BY i - i, id OFFSET 6", (1,), (5,)),

@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
-from caraway_engine.execution.contexts import Running
+from caraway_engine.execution.contexts import PlanRun
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.join_orders import ordered
 from caraway_engine.sessions import reruns
@@ -46,7 +46,7 @@ def crowded(crowd: Crowd) -> ExitStack:
 def narrow(of: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The plans that were made for one partition."""
     made: list[str] = []
-    context = of._registered.contexts.planned(Running(), is_narrow=True)
+    context = of._registered.contexts.planned(PlanRun(), is_narrow=True)
     create = context.create_dataframe_from_logical_plan
 
     def noted(plan: Any) -> Any:
@@ -90,7 +90,7 @@ async def test_what_cannot_be_planned_for_one_partition_runs_in_several(
     def refuse(_plan: Any) -> Any:
         raise Exception("SanityCheckPlan")  # As the engine does.
 
-    context = of._registered.contexts.planned(Running(), is_narrow=True)
+    context = of._registered.contexts.planned(PlanRun(), is_narrow=True)
     monkeypatch.setattr(context, "create_dataframe_from_logical_plan", refuse)
     with crowded(of.crowd):
         assert await rows(of, GROUPED) == ANSWER
@@ -191,7 +191,7 @@ async def test_joins_are_ordered_by_facts_of_files(
     joined: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    planned = joined._registered.contexts.planned(Running())
+    planned = joined._registered.contexts.planned(PlanRun())
     create = planned.create_dataframe_from_logical_plan
 
     def noted(plan: Any) -> Any:

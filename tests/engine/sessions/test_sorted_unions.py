@@ -63,7 +63,7 @@ async def test_partitions_sort_apart_where_there_is_no_union(
 
 
 def test_the_engine_still_has_the_fault() -> None:
-    """Once it fails, `repartition_sorts` may be left on; see `Running`."""
+    """Once it fails, `repartition_sorts` may be left on; see `PlanRun`."""
     context = SessionContext(SessionConfig().with_target_partitions(2))
     for name, first in (("a", 1), ("b", ROWS + 1)):
         numbers = pa.table({"id": range(first, first + ROWS)})

@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeVar
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.sources.file_servers import server
-from caraway_plugins.sources.file_servers.server import FileServer, ServerAddress
+from caraway_plugins.sources.file_servers.server import FileServer, FileServerAddress
 from caraway_plugins.sources.file_servers.source import FileServerSource
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile
@@ -41,7 +41,7 @@ class FtpFiles(FileServerSource):
     port = 21
 
     def connect(
-        self, address: ServerAddress, request: SourceRequest, values: Params, timeout_s: float
+        self, address: FileServerAddress, request: SourceRequest, values: Params, timeout_s: float
     ) -> FileServer:
         if values.flag("ftp_tls", False):
             ftp: ftplib.FTP = _Encrypted(timeout=timeout_s, context=_context(request, values))
@@ -53,7 +53,7 @@ class FtpFiles(FileServerSource):
 class FtpServer:
     """Implements `FileServer`. The connection is open until `close`."""
 
-    def __init__(self, address: ServerAddress, ftp: ftplib.FTP, password: str) -> None:
+    def __init__(self, address: FileServerAddress, ftp: ftplib.FTP, password: str) -> None:
         self._address = address
         self._ftp = ftp
         self._home = "/"

@@ -44,7 +44,7 @@ class FileServer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerAddress:
+class FileServerAddress:
     """A server and a path on it, which may be a pattern."""
 
     scheme: str
@@ -59,7 +59,7 @@ class ServerAddress:
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-def parse(request: SourceRequest, params: Params, port: int) -> ServerAddress:
+def parse(request: SourceRequest, params: Params, port: int) -> FileServerAddress:
     """Parse the address of a dataset.
 
     Raises:
@@ -82,7 +82,7 @@ def parse(request: SourceRequest, params: Params, port: int) -> ServerAddress:
     if ".." in path.split("/"):
         raise DatasetError("invalid", f"the path '{path}' has '..'; write the path without it")
     check_name(path)
-    return ServerAddress(
+    return FileServerAddress(
         kind,
         parts["host"].strip("[]"),
         int(parts["port"] or 0) or params.count(f"{kind}_port") or port,

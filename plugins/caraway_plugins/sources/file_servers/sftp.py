@@ -12,7 +12,7 @@ import paramiko
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.sources.file_servers import host_keys, private_keys, server
-from caraway_plugins.sources.file_servers.server import FileServer, ServerAddress
+from caraway_plugins.sources.file_servers.server import FileServer, FileServerAddress
 from caraway_plugins.sources.file_servers.source import FileServerSource
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile
@@ -30,7 +30,7 @@ class SftpFiles(FileServerSource):
     port = 22
 
     def connect(
-        self, address: ServerAddress, request: SourceRequest, values: Params, timeout_s: float
+        self, address: FileServerAddress, request: SourceRequest, values: Params, timeout_s: float
     ) -> FileServer:
         return SftpServer(address, request, values, timeout_s)
 
@@ -39,7 +39,7 @@ class SftpServer:
     """Implements `FileServer`. The connection is open until `close`."""
 
     def __init__(
-        self, address: ServerAddress, request: SourceRequest, params: Params, timeout_s: float
+        self, address: FileServerAddress, request: SourceRequest, params: Params, timeout_s: float
     ) -> None:
         self._address = address
         self._ssh = paramiko.SSHClient()

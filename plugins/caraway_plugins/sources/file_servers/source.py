@@ -10,7 +10,7 @@ from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import TableSpec
 from caraway_plugins.sources import files, params
 from caraway_plugins.sources.file_servers.copies import CopiedFiles
-from caraway_plugins.sources.file_servers.server import FileServer, ServerAddress, parse
+from caraway_plugins.sources.file_servers.server import FileServer, FileServerAddress, parse
 from caraway_plugins.sources.params import Params
 
 _TIMEOUT_S = 30.0
@@ -42,7 +42,7 @@ class FileServerSource:
             return files.look(copies, path, values, request).fingerprint()
 
     def connect(
-        self, address: ServerAddress, request: SourceRequest, values: Params, timeout_s: float
+        self, address: FileServerAddress, request: SourceRequest, values: Params, timeout_s: float
     ) -> FileServer:
         """Open a connection to the server of a dataset."""
         raise NotImplementedError
