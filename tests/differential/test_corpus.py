@@ -16,6 +16,7 @@ ONE_NODE = (
     "shuffling",
     "early",
     "clickhouse",
+    "sqlite",
     "delta",
     "duckdb",
     "postgres",
