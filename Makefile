@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras console console-if-possible check-console test test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check coverage format bench bench-paired dist docs house lock protos clean
+.PHONY: setup run extras console console-if-possible check-console test test-answers test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check coverage format bench bench-paired dist docs house lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made console-if-possible
 
@@ -59,8 +59,15 @@ IN_MEMORY = $(shell test "$(SHM_MB)" -ge 6000 2>/dev/null && echo /dev/shm)
 # Twice as many processes as there are cores, because many tests wait for other processes and would
 # leave a third of two cores idle. The tests of one module stay in one. Modules come in the order of
 # tests/kit/longest_first.py, since those with the most tests are not the longest.
+GATE = PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: setup
-	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(GATE) -m "not full and not answers"
+
+# Thousands of statements whose answers are compared with another runner, or with DuckDB. `make test` runs a
+# share of the corpus; together both run all that is not `full`.
+ANSWERS := tests/differential tests/engine/known_faults/test_name_shapes.py
+test-answers: setup
+	$(GATE) -m "answers and not full" $(ANSWERS)
 
 # The tests that failed last, one after the other.
 test-failed: setup

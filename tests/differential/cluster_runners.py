@@ -20,7 +20,7 @@ from tests.kit.ray_cluster import ray_cluster
 from tests.kit.stored import stored
 
 WHOLE = "two-by-hash"
-"""The runner over which `make test` runs everything; of the others it runs a share."""
+"""The runner over which `make test-answers` runs everything; of the others it runs a share."""
 
 
 def in_process(executors: int, policy: Policy) -> Opening:

@@ -42,7 +42,7 @@ RUNNERS = {
     "two-real": cluster_runners.real(2),
     "three-real": cluster_runners.real(3),
 }
-"""Each suite runs once over every one of these; in `make test` only over those of `ORDINARY`."""
+"""Each suite runs once over each of these; in `make test-answers` only over those of `ORDINARY`."""
 ORDINARY = frozenset({"postgres", "two-by-hash", "two-accelerated"})
 PARAMS = [
     pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in RUNNERS
@@ -55,15 +55,18 @@ SHORT = frozenset({"test_tpcds.py"})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to the full run what repeats, over another runner, what `WHOLE` shows."""
+    """Leave to the full run what repeats, over another runner, what `WHOLE` shows.
+
+    `make test` runs a share of the corpus over `WHOLE`, and `make test-answers` the rest.
+    """
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        if params.get("opening", WHOLE) == WHOLE:
-            continue
-        case = params.get("case")
-        is_left_out = isinstance(case, Case) and crc32(case.name.encode()) % SHARE
-        if is_left_out or item.path.name in SHORT:
+        opening, case = params.get("opening", WHOLE), params.get("case")
+        is_left_out = isinstance(case, Case) and bool(crc32(case.name.encode()) % SHARE)
+        if opening != WHOLE and (is_left_out or item.path.name in SHORT):
             item.add_marker(pytest.mark.full)
+        elif opening != WHOLE or is_left_out:
+            item.add_marker(pytest.mark.answers)
 
 
 @pytest.fixture(scope="session")

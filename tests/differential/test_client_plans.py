@@ -23,6 +23,8 @@ from tests.differential.generated import Query, queries
 from tests.differential.generated_order import order as generated_order
 from tests.kit import client_plans, generating
 
+pytestmark = pytest.mark.answers
+
 RANDOM_EXAMPLES = 400
 MOST_ROWS = 50_000
 OTHERWISE = {

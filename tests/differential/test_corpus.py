@@ -52,6 +52,7 @@ def test_statements_that_keep_some_of_several_rows_name_the_whole() -> None:
     assert [case.name for case in ANSWERED if keeps_some(case) != bool(case.whole)] == []
 
 
+@pytest.mark.answers
 def test_most_statements_answer_rows(small_reference: Runner) -> None:
     answers = {case.name: answered(small_reference.remembered(case.sql)) for case in ANSWERED}
     rows = {name: answer.num_rows for name, answer in answers.items()}
@@ -59,6 +60,7 @@ def test_most_statements_answer_rows(small_reference: Runner) -> None:
     assert len(empty) < len(ANSWERED) / 12, empty
 
 
+@pytest.mark.answers
 def test_no_statement_runs_without_its_guards(
     small_reference: Runner, unguarded: list[str]
 ) -> None:

@@ -30,6 +30,8 @@ from tests.differential.runners import Opening
 from tests.kit import generating
 from tests.kit.remote import watched
 
+pytestmark = pytest.mark.answers
+
 DIALECTS: dict[str, Opening] = {
     **foreign_runners.RUNNERS,
     "caraway": flight_sql_runner.in_caraway,

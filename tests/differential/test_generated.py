@@ -10,6 +10,8 @@ from tests.differential.generated import Query, queries
 from tests.differential.generated_order import MOST_ROWS, order
 from tests.kit import generating
 
+pytestmark = pytest.mark.answers
+
 QUERIES = queries()
 QUICK_EXAMPLES = 80
 SHARE_EXAMPLES = 20

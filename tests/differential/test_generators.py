@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.answers
+
 MODULES = {
     "tests.differential.generated": "queries",
     "tests.differential.join_trees": "queries",

@@ -20,6 +20,8 @@ from tests.differential.rows import of_table as rows_of
 from tests.kit import generating
 from tests.kit.clusters import EAGER, TINY
 
+pytestmark = pytest.mark.answers
+
 QUERIES = queries()
 QUICK_EXAMPLES = 30
 LONG_EXAMPLES = 2500

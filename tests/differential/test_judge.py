@@ -16,6 +16,8 @@ from tests.differential.judging import Judge
 from tests.differential.loading import Case
 from tests.kit import generating
 
+pytestmark = pytest.mark.answers
+
 _LANGUAGE = "the languages differ"
 _JUDGE = "DuckDB is wrong or less exact"
 DIFFERENT = {

@@ -23,6 +23,8 @@ from tests.kit import generating
 from tests.kit.clusters import TINY, in_process_cluster
 from tests.kit.stored import stored
 
+pytestmark = pytest.mark.answers
+
 UNIONS = unions()
 QUICK_EXAMPLES = 12
 LONG_EXAMPLES = 1500

@@ -15,6 +15,8 @@ from tests.differential.random_orders import JoinStatement, tables
 from tests.kit.engine import rows, session
 from tests.kit.tables import parquet
 
+pytestmark = pytest.mark.answers
+
 QUICK, LONG = 100, 3_000
 LEAST_ACCEPTED, LEAST_CHANGED = 0.9, 0.4
 """Shares of the statements: those that the engine answers, and those whose plans change."""

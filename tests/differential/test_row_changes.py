@@ -28,6 +28,8 @@ from tests.differential.hostile_table import ALL, COLUMNS, INFINITE, LITERALS, N
 from tests.kit import duckdb_files, generating, mariadb, postgres, remote, sqlite_files
 from tests.kit.engine import rows, session
 
+pytestmark = pytest.mark.answers
+
 QUICK_EXAMPLES = 150
 LONG_EXAMPLES = 5_000
 LEAST_CHANGED = {"sqlite": 0.15, "mysql": 0.15}

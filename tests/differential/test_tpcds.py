@@ -11,6 +11,8 @@ from tests.differential.datasets import Dataset
 from tests.differential.runners import Opening
 from tests.differential.tpc_answers import table
 
+pytestmark = pytest.mark.answers
+
 TEXTS = tpc.tpcds_texts()
 QUICK = ("q03", "q27", "q49", "q67", "q95")
 QUERIES = [

@@ -12,6 +12,8 @@ from tests.differential.datasets import Dataset
 from tests.differential.runners import Opening
 from tests.differential.tpc_answers import is_same, table
 
+pytestmark = pytest.mark.answers
+
 TEXTS = tpc.tpch_texts()
 QUICK = ("q01", "q03", "q13", "q18", "q21")
 QUERIES = [

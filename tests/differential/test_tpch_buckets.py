@@ -17,6 +17,8 @@ from tests.kit.clusters import EAGER, TINY, in_process_cluster
 from tests.kit.engine import session
 from tests.kit.stored import parted, stored
 
+pytestmark = pytest.mark.answers
+
 TEXTS = tpc.tpch_texts()
 CUTS = {
     "lineitem": "bucket(8, l_orderkey)",

@@ -11,6 +11,8 @@ from tests.differential.mixed_runner import OF_TPCH, WHOLE
 from tests.differential.runners import Opening
 from tests.differential.tpc_answers import table
 
+pytestmark = pytest.mark.answers
+
 TEXTS = tpc.tpch_texts()
 OPENINGS: dict[str, Opening] = {
     "mixed": mixed_runner.single(OF_TPCH),

@@ -14,6 +14,8 @@ from tests.differential.judging import Judge
 from tests.engine.known_faults.name_shapes import TRIGGERS, filtered_groups, statements
 from tests.kit import generating
 
+pytestmark = pytest.mark.answers
+
 QUICK_EXAMPLES, LONG_EXAMPLES = 5, 400
 LEAST_JUDGED = 0.6
 WITHOUT = {
