@@ -1,9 +1,10 @@
 """Each entry point can be imported where its extra alone is installed."""
 
+import functools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 
 import pytest
@@ -50,8 +51,13 @@ print(json.dumps([each for each in sorted(roots - known) if not each.startswith(
 OF_CLIENT = ["caraway", "caraway.cli:main", "caraway_core.loading.registry"]
 
 
-def entry_points() -> Iterator[tuple[str, str]]:
-    """Yield the extra and the target of each entry point, and the target of its declaration."""
+@functools.cache
+def entry_points() -> Sequence[tuple[str, str]]:
+    """Return the extra and the target of each entry point, and the target of its declaration."""
+    return [*_entry_points()]
+
+
+def _entry_points() -> Iterator[tuple[str, str]]:
     for each in metadata.distribution("caraway").entry_points:
         if each.group == "sqlalchemy.dialects":
             yield "sqlalchemy", each.value

@@ -3,7 +3,7 @@
 import functools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -14,7 +14,8 @@ EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
 FOR_DEVELOPERS = {"bench", "dev"}
 
 
-def brought(extra: str) -> set[str]:
+@functools.cache
+def brought(extra: str) -> frozenset[str]:
     """Return the packages that an extra, or "" for none, installs in an empty environment."""
     found: set[tuple[str, str]] = set()
     waiting = [("caraway", ""), ("caraway", extra)]
@@ -23,11 +24,10 @@ def brought(extra: str) -> set[str]:
         if (package, of) in found:
             continue
         found.add((package, of))
-        for text in _requirements(package, of):
-            needed = Requirement(text)
+        for needed in _requirements(package, of):
             if needed.marker is None or needed.marker.evaluate({"extra": of}):
                 waiting += [(_name(needed.name), each) for each in {"", *needed.extras}]
-    return {package for package, _ in found}
+    return frozenset(package for package, _ in found)
 
 
 def absent_modules(extra: str) -> set[str]:
@@ -40,15 +40,23 @@ def absent_modules(extra: str) -> set[str]:
     }
 
 
-def _requirements(package: str, extra: str) -> list[str]:
+@functools.cache
+def _requirements(package: str, extra: str) -> Sequence[Requirement]:
     if package == "caraway":
-        return EXTRAS[extra] if extra else PYPROJECT["project"]["dependencies"]
+        texts = EXTRAS[extra] if extra else PYPROJECT["project"]["dependencies"]
+    else:
+        texts = _declared(package)
+    return [Requirement(text) for text in texts]
+
+
+def _declared(package: str) -> Sequence[str]:
     try:
         return metadata.distribution(package).requires or []
     except metadata.PackageNotFoundError:
         return []  # For another platform or version of Python.
 
 
+@functools.cache
 def _name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 

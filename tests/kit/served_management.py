@@ -35,6 +35,7 @@ def listening(service: Installation) -> Iterator[str]:
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[tuple[Installation, str]]:
     """Serve over a new SQLite database. Yields the service and its URL."""
-    with management.installation(management.embedded_url(folder)) as service:
+    database = management.prepared_embedded_url(folder)
+    with management.installation(database, is_prepared=True) as service:
         with listening(service) as url:
             yield service, url
