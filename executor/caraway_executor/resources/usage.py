@@ -21,12 +21,22 @@ def kept_bytes(pid: int) -> int:
 
     The kernel looks at all pages for this, which takes it some 20 ms for each GiB.
     """
+    sizes = _page_sizes(pid)
+    return sizes["Anonymous"] - sizes["LazyFree"]
+
+
+def offered_bytes(pid: int) -> int:
+    """Return what the system may take back of it, at the same cost; 0 if it has ended."""
+    return _page_sizes(pid)["LazyFree"]
+
+
+def _page_sizes(pid: int) -> dict[str, int]:
     sizes = {"Anonymous": 0, "LazyFree": 0}
     with suppress(OSError, ValueError):
         for line in _read(f"/proc/{pid}/smaps_rollup").decode().splitlines()[1:]:
             name, size_kib = line.split()[:2]
             sizes[name.rstrip(":")] = int(size_kib) * 1024
-    return sizes["Anonymous"] - sizes["LazyFree"]
+    return sizes
 
 
 def used_s(pid: int) -> float:

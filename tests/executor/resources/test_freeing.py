@@ -1,4 +1,7 @@
-"""A process returns the memory of a large statement that nothing uses any more."""
+"""A process returns the memory of a large statement that nothing uses any more.
+
+Beside small statements it offers that memory to the system, and does not report it as in use.
+"""
 
 import json
 import os
@@ -16,8 +19,10 @@ from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 import os
 from caraway_executor.resources import freeing, usage
+from caraway_executor.resources.memory_in_use import MemoryInUse, OwnMemory
+from caraway_executor.resources.room import TaskMemory
 from caraway_executor.statements.local import LocalExecutor
-from tests.kit.deadlines import until
+from tests.kit.deadlines import eventually, until
 from tests.kit.engine import snapshot
 
 LARGE = '''
@@ -25,9 +30,32 @@ SELECT v % 3000000 AS k, count(*) AS n, max(CAST(v AS VARCHAR)) AS m
 FROM (SELECT unnest(generate_series(1, 4000000)) AS v) GROUP BY 1 ORDER BY m DESC LIMIT 10
 '''
 
-async def run():
-    async for _ in await executor.execute(new_query_id(), Statement(LARGE, {})):
+SMALL = '''
+SELECT v % 7 AS k, count(*) AS n FROM (SELECT unnest(generate_series(1, 999)) AS v) GROUP BY 1
+'''
+
+async def run(sql):
+    async for _ in await executor.execute(new_query_id(), Statement(sql, {})):
         pass
+
+async def run_small(end):
+    while not end.is_set():
+        await run(SMALL)
+
+async def run_large_among_small():
+    measured, end = MemoryInUse(TaskMemory(None), OwnMemory()), asyncio.Event()
+    await run(SMALL)
+    await measured.measure(0)
+    small = [asyncio.ensure_future(run_small(end)) for _ in range(2)]
+    await run(LARGE)
+    grown = usage.anonymous_bytes(os.getpid()) - idle
+
+    async def falls():
+        return await measured.measure(1) < grown / 2
+
+    await eventually(falls, "the memory in use falls beside small statements", 60)
+    end.set()
+    await asyncio.gather(*small)
 
 executor = LocalExecutor(EngineSettings(2))
 executor.install(snapshot({}))
@@ -35,7 +63,7 @@ def kept():
     return usage.kept_bytes(os.getpid())
 
 idle = kept()
-asyncio.run(run())
+asyncio.run(run_large_among_small())
 after = usage.anonymous_bytes(os.getpid())
 
 def is_returned():

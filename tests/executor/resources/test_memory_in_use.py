@@ -1,9 +1,17 @@
 """An executor reports the memory of its data and statements, and gives back what neither uses."""
 
+import mmap
+import os
+import threading
+
+import pytest
+
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
+from caraway_executor.resources import usage
 from caraway_executor.resources.memory_in_use import CALM_BEATS, MemoryInUse, OwnMemory
 from caraway_executor.resources.room import TaskMemory
+from tests.kit.deadlines import eventually
 from tests.kit.engine import memory
 from tests.kit.workers import worker
 
@@ -12,11 +20,15 @@ class Process(OwnMemory):
     """A process whose resident memory is set, and falls when memory is given back."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.resident = 100
         self.given = 0
 
     def measure_bytes(self) -> int:
         return self.resident
+
+    def look_at_pages(self) -> None:
+        pass
 
     def give_back(self) -> None:
         self.given += 1
@@ -37,6 +49,50 @@ async def test_memory_that_is_kept_for_later_is_not_in_use() -> None:
     assert process.given == 1
     process.resident = 390
     assert await measured.measure(2) == 60
+
+
+async def test_an_executor_that_is_never_idle_does_not_count_what_was_offered() -> None:
+    measured = MemoryInUse(TaskMemory(None), OwnMemory())
+    assert await measured.measure(0) == 0
+    size = 64 << 20
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+        pages.write(b"x" * size)
+        assert await measured.measure(1) > 3 * size // 4
+        pages.madvise(mmap.MADV_FREE)
+        # The pages are still resident, but the system may take them.
+        assert usage.anonymous_bytes(os.getpid()) > size
+
+        async def falls() -> bool:
+            return await measured.measure(1) < size // 4
+
+        assert await eventually(falls, "the next look finds them")
+
+
+async def test_pages_are_looked_at_in_little_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    times, processor_times = iter([0.0, 0.0, 49.0, 51.0]), iter([3.0, 4.0, 4.0, 4.1])
+
+    def look(pid: int) -> int:
+        looks.append(pid)
+        return 0
+
+    monkeypatch.setattr(usage, "offered_bytes", look)
+    memory = OwnMemory(lambda: next(times), lambda: next(processor_times))
+    memory.look_at_pages()
+    memory.look_at_pages()
+    assert len(looks) == 1
+    memory.look_at_pages()
+    assert len(looks) == 2
+
+
+async def test_a_heartbeat_does_not_wait_for_a_slow_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    process, goes_on = Process(), threading.Event()
+    monkeypatch.setattr(process, "look_at_pages", lambda: goes_on.wait(60))
+    measured = MemoryInUse(TaskMemory(None), process)
+    await measured.measure(0)
+    process.resident = 300
+    assert [await measured.measure(1) for _ in range(2)] == [200, 200]
+    goes_on.set()
 
 
 async def test_rows_count_even_where_they_are_not_resident() -> None:
