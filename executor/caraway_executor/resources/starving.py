@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from caraway_core.concurrency import tasks
 from caraway_executor.resources.usage import used_s
@@ -61,6 +61,14 @@ class Stay:
             self._threads.left(self)
             self._task = None
 
+    async def until_free(self, work: asyncio.Future[Any], most_s: float) -> None:
+        """Wait until the threads take other work, or the work given is done."""
+        probing = tasks.begin(self._threads.probe(), "probe the threads")
+        try:
+            await asyncio.wait((work, probing), timeout=most_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            probing.cancel()
+
     def leave(self, *, is_suspect: bool) -> None:
         """Make it leave, if it can."""
         if self.can_leave and self._task is not None and self._left is None:
@@ -109,6 +117,10 @@ class OwnThreads:
     def left(self, stay: Stay) -> None:
         """Count work no more."""
         self._stays.discard(stay)
+
+    async def probe(self) -> None:
+        """Return once the threads have done work that takes no time."""
+        await self._work.probe()
 
     def close(self) -> None:
         """Stop watching."""

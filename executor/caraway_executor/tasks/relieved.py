@@ -1,11 +1,13 @@
 """Runs statements and tasks in this process, or in another one while its threads take no work."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
+from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     CatalogMovedError,
     OutOfMemoryQueryError,
@@ -27,6 +29,9 @@ from caraway_executor.statements.local import LocalExecutor
 
 _MOST_INPUT_BYTES = 64 * 1024 * 1024
 """A task with larger inputs stays, because it would take long to send them."""
+_AT_ONCE_S, _HELD_S = 0.002, 2.0
+"""The wait for more rows or the end after the first rows, before and after the threads are asked
+for a statement that takes no time."""
 Here = Callable[[], Awaitable[BatchStream]]
 There = Callable[[bool], Awaitable[BatchStream]]
 """Starts work in another process; alone there, if it may be what keeps the threads of this one."""
@@ -148,19 +153,22 @@ class _Ways:
 
 
 class RelievedStream(WrappedStream):
-    """The rows of work that may move to another process until it has rows."""
+    """The rows of work that may move to another process until it has passed on rows."""
 
     def __init__(self, stream: BatchStream, stay: Stay, ways: _Ways) -> None:
         super().__init__(stream)
         self._stay = stay
         self._ways = ways
+        self._following: asyncio.Task[pa.RecordBatch] | None = None
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
             with self._stay.waiting():
-                batch = await anext(self._batches)
+                batch = await self._next_batch()
+                if self._stay.can_leave and not self._stream.is_at_end:
+                    await self._hold()
         except LeftError as left:
-            await self._stream.aclose()
+            await self.aclose()
             traits = self.traits
             self._stream = await self._ways.move(left, self._stay)
             self._stream.traits.read_as(traits)
@@ -169,6 +177,32 @@ class RelievedStream(WrappedStream):
             batch = await anext(self._batches)
         self._stay.can_leave = False
         return batch
+
+    async def aclose(self) -> None:
+        """Close the stream, also while more rows are awaited."""
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+            await asyncio.wait((following,))
+        await super().aclose()
+
+    async def _next_batch(self) -> pa.RecordBatch:
+        following, self._following = self._following, None
+        return await (anext(self._batches) if following is None else following)
+
+    async def _following_batch(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def _hold(self) -> None:
+        """Keep the first rows until more or the end follow, or the threads take other work.
+
+        Native code may keep all threads from the end. The work can run again elsewhere only as long
+        as none of its rows were passed on.
+        """
+        self._following = tasks.begin(self._following_batch(), "read ahead")
+        await asyncio.wait((self._following,), timeout=_AT_ONCE_S)
+        if not self._following.done():
+            await self._stay.until_free(self._following, _HELD_S)
 
 
 def may_task_leave(task: Task, inputs: Sequence[TaskTable]) -> bool:

@@ -1,5 +1,6 @@
 """Statements and tasks go on in another process while native code keeps an executor's threads."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from caraway_core.errors import CatalogMovedError, OutOfMemoryQueryError, Unavai
 from caraway_core.ids import CatalogVersion, QueryId, new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task
+from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines.forking import Forking
@@ -86,6 +88,62 @@ class _NoWork:
         pass
 
 
+class _Held(_NoWork):
+    """Threads that take no work until `is_free` is set."""
+
+    def __init__(self) -> None:
+        self.is_free = asyncio.Event()
+        self.was_asked = asyncio.Event()
+
+    async def probe(self) -> None:
+        self.was_asked.set()
+        await self.is_free.wait()
+
+
+class _EndWaits(WrappedStream):
+    """A stream whose rows come at once, and whose end comes after `ends` is set."""
+
+    def __init__(self, stream: BatchStream, ends: asyncio.Event) -> None:
+        super().__init__(stream)
+        self._has_begun = False
+        self._ends = ends
+
+    is_at_end = False
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if self._has_begun:
+            await self._ends.wait()
+        self._has_begun = True
+        return await super().__anext__()
+
+
+class _WhoseEndsWait(LocalExecutor):
+    """An executor of this process whose threads have computed the rows, and nothing after."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        super().__init__(settings)
+        self.ends = asyncio.Event()
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        return _EndWaits(await super().execute(query_id, statement), self.ends)
+
+
+@asynccontextmanager
+async def ends_waiting() -> AsyncIterator[
+    tuple[RelievedExecutor, OwnThreads, _Held, asyncio.Event]
+]:
+    """Make an executor of which statements have their rows, and their end once it is set."""
+    settings, held = EngineSettings(2), _Held()
+    threads, local, other = OwnThreads(held), _WhoseEndsWait(settings), _Elsewhere(settings)
+    local.install(snapshot({"t": memory(w=["here"])}))
+    try:
+        yield RelievedExecutor(local, other, threads, set()), threads, held, local.ends
+    finally:
+        threads.close()
+        other.close()
+        local.close()
+
+
 @asynccontextmanager
 async def starved() -> AsyncIterator[tuple[RelievedExecutor, _Elsewhere]]:
     """Make an executor whose threads count as starved, although they answer."""
@@ -103,6 +161,30 @@ async def starved() -> AsyncIterator[tuple[RelievedExecutor, _Elsewhere]]:
         threads.close()
         other.close()
         local.close()
+
+
+async def test_rows_whose_end_waits_for_native_code_come_from_elsewhere() -> None:
+    async with ends_waiting() as (executor, threads, held, _):
+        asked = asyncio.ensure_future(answer(executor, "SELECT w FROM t"))
+        await held.was_asked.wait()
+        threads._starve(asyncio.get_running_loop().time())
+        assert await asked == ["elsewhere"]
+
+
+async def test_rows_do_not_wait_for_their_end_while_threads_take_work() -> None:
+    async with ends_waiting() as (executor, _, held, _ends):
+        stream = await executor.execute(new_query_id(), Statement("SELECT w FROM t", {}))
+        held.is_free.set()
+        assert (await anext(aiter(stream)))[0].to_pylist() == ["here"]
+        await stream.aclose()
+
+
+async def test_an_end_that_comes_is_not_lost() -> None:
+    async with ends_waiting() as (executor, _, held, ends):
+        asked = asyncio.ensure_future(answer(executor, "SELECT w FROM t"))
+        await held.was_asked.wait()
+        ends.set()
+        assert await asked == ["here"]
 
 
 async def answer(executor: RelievedExecutor, sql: str, **fields: Any) -> list[Any]:
