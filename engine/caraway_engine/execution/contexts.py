@@ -136,6 +136,11 @@ class Contexts:
         """The context that runs plans that only read rows in memory; see `Pools`."""
         return self._pools.reading
 
+    @property
+    def has_several_partitions(self) -> bool:
+        """Return whether plans run in more than one partition."""
+        return self._partitions > 1
+
     @cached_property
     def calling(self) -> SessionContext:
         """The context that runs plans that call models, in small batches.
@@ -145,6 +150,15 @@ class Contexts:
         special = {"datafusion.execution.batch_size": str(CALLING_ROWS)}
         partitions = min(self._partitions, CALLING_PARTITIONS)
         return new(self._settings, partitions, self._pools.main, measured=False, special=special)
+
+    @cached_property
+    def sorting(self) -> SessionContext:
+        """The context that runs plans of tasks as `main` does, and sorts each partition by itself.
+
+        That is wrong for some unions: see `PlanRun`.
+        """
+        special = {_SORTS: "true"}
+        return new(self._settings, self._partitions, self._pools.main, self._measured, special)
 
     @cached_property
     def changing(self) -> SessionContext:

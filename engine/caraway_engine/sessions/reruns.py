@@ -17,13 +17,11 @@ from caraway_engine.execution.contexts import Contexts, PlanRun
 from caraway_engine.execution.streams import OnWhole
 from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
 from caraway_engine.known_faults import names
-from caraway_engine.sessions import early_filters
+from caraway_engine.sessions import early_filters, sort_places
 from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.statements import plan_nodes
-from caraway_engine.statements.plan_nodes import HiddenError
 
 _EXPLAINED = "explained"
-_SORTING = frozenset({"Sort", "WindowExpr"})
 _ANTI = frozenset({"LeftAnti", "RightAnti"})
 _WIDE = 1_000
 """The engine holds the interpreter while it optimizes a plan ahead: 0.5 s for 5,000 columns."""
@@ -85,7 +83,7 @@ class Reruns:
         if known is None:
             logical = self.ordered(plan)
             pays = not plan.stored and self.early_filters_pay(logical, self._facts_of)
-            known = PlanRun(filters_early=pays, sorts_apart=_may_sort_apart(logical))
+            known = PlanRun(filters_early=pays, sorts_apart=sort_places.may_be_apart(logical))
             with self._lock:
                 self._running[plan] = known
         return known
@@ -170,15 +168,6 @@ def _may_be_null_aware(plan: StatementPlan, optimized: Any) -> bool:
         each.kind == "Join" and str(each.variant.join_type()) in _ANTI
         for each in plan_nodes.nodes(optimized)
     )
-
-
-def _may_sort_apart(plan: Any) -> bool:
-    """Return whether a plan sorts, and has no union; see `PlanRun`."""
-    try:
-        kinds = {each.kind for each in plan_nodes.nodes(plan)}
-    except HiddenError:
-        return False
-    return "Union" not in kinds and not kinds.isdisjoint(_SORTING)
 
 
 def is_repeatable(plan: StatementPlan) -> bool:

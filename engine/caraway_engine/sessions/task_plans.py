@@ -20,6 +20,7 @@ from caraway_engine.rows import plain
 from caraway_engine.scans import presence
 from caraway_engine.scans.presence import FileStates
 from caraway_engine.searching import embedding
+from caraway_engine.sessions import sort_places
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered
 from caraway_engine.sessions.spec_facts import is_external
@@ -126,6 +127,9 @@ class TaskPlanner:
         elif is_calling:
             context = self._contexts.calling
             dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        elif self._may_sort_apart(dataframe):
+            context = self._contexts.sorting
+            dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         schema = pa.schema(dataframe.schema())
         plain.check_same(schema, task.schema)
         start = partial(natively.start, dataframe, self._registered.scratch)
@@ -162,6 +166,14 @@ class TaskPlanner:
         )
         start_again = None if is_product else again
         return Startable(plan, schema, start, start_again, is_waiting, executed)
+
+    def _may_sort_apart(self, dataframe: Any) -> bool:
+        """Return whether each partition of a plan, if there are several, may sort by itself."""
+        return (
+            self._contexts.has_several_partitions
+            and sort_places.has_any(dataframe.logical_plan())
+            and sort_places.may_be_apart(dataframe.optimized_logical_plan())
+        )
 
     def _started_again(
         self,
@@ -300,9 +312,9 @@ class TaskPlanner:
         try:
             plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
             if plan is None:
-                main = self._contexts.main
-                measured = main if context is self._contexts.calling else context
-                unmeasured = self._contexts.unmeasured[measured]
+                unmeasured = self._contexts.unmeasured.get(context)
+                if unmeasured is None:
+                    unmeasured = self._contexts.unmeasured[self._contexts.main]
                 dataframe = fragments.plan(unmeasured, fragment, self._inputs, inputs, held)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
                 assert plan is not None, "without statistics there is nothing to depend on"

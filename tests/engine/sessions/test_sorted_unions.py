@@ -8,7 +8,9 @@ import pytest
 from datafusion import SessionConfig, SessionContext
 
 from caraway_engine.sessions.sessions import Session
+from tests.engine.stages.fragment_rows import tuples
 from tests.kit.engine import rows, session
+from tests.kit.fragments import task
 from tests.kit.tables import parquet
 
 ROWS = 20_000
@@ -71,3 +73,32 @@ def test_the_engine_still_has_the_fault() -> None:
     sql = f"SELECT * FROM {_UNION} ORDER BY k DESC, id LIMIT 3"
     answers = [context.sql(sql).to_pylist() for _ in range(RUNS)]
     assert any([tuple(row.values()) for row in each] != _FIRST for each in answers)
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_apart"),
+    [
+        ("SELECT id FROM a ORDER BY k, id DESC LIMIT 3", True),
+        ("SELECT id, rank() OVER (ORDER BY k) AS r FROM a", True),
+        ("SELECT id FROM a", False),
+        (f"SELECT id FROM {_UNION} ORDER BY k, id DESC LIMIT 3", False),
+        ("SELECT id FROM parts ORDER BY k, id DESC LIMIT 3", False),
+    ],
+)
+def test_partitions_of_a_task_sort_apart_where_there_is_no_union(
+    made: Session, sql: str, is_apart: bool
+) -> None:
+    columns = pa.schema([("id", pa.int64()), ("k", pa.int64())])
+    started = made._tasks.startable(task(sql, dict.fromkeys(("a", "b", "parts"), columns)), ())
+    assert started.executed is not None
+    plan = started.executed().display_indent()
+    assert ("SortPreservingMergeExec" in plan) is is_apart
+
+
+async def test_a_task_without_a_union_sorts_in_several_partitions(made: Session) -> None:
+    columns = {"a": pa.schema([("id", pa.int64()), ("k", pa.int64())])}
+    run = task("SELECT id FROM a ORDER BY k, id DESC LIMIT 3", columns)
+    found = [
+        row for batch in [each async for each in made.run_task(run, ())] for row in tuples(batch)
+    ]
+    assert found == [(ROWS,), (ROWS - 1,), (ROWS - 2,)]

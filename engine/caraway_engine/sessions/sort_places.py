@@ -1,0 +1,30 @@
+"""Decides whether a plan may sort each partition by itself.
+
+Sorting in one place uses one core. For some unions it is the only right way: see
+`contexts.PlanRun`.
+"""
+
+from typing import Any
+
+from caraway_engine.statements import plan_nodes
+from caraway_engine.statements.plan_nodes import HiddenError
+
+_SORTING = frozenset({"Sort", "WindowExpr"})
+
+
+def may_be_apart(optimized: Any) -> bool:
+    """Return whether an optimized plan sorts, and has no union."""
+    kinds = _kinds(optimized)
+    return "Union" not in kinds and not kinds.isdisjoint(_SORTING)
+
+
+def has_any(plan: Any) -> bool:
+    """Return whether a plan sorts; False where a part of it is hidden."""
+    return not _kinds(plan).isdisjoint(_SORTING)
+
+
+def _kinds(plan: Any) -> frozenset[str]:
+    try:
+        return frozenset(each.kind for each in plan_nodes.nodes(plan))
+    except HiddenError:
+        return frozenset()
