@@ -24,6 +24,7 @@ from caraway.rows.readers import RecordReader
 from caraway.statements import queries
 from caraway.statements.queries import QueryApi, QueryCalls, QueryHandle
 from caraway.statements.statements import StatementRunner, statement_request
+from caraway_core.concurrency.clocks import Sleep
 from caraway_core.sqltext import writing
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Client(RuntimeRoutes):
         tls_client_cert: tuple[str | Path, str | Path] | None = None,
         user_agent: str = "",
         max_retries: int = 3,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Sleep = time.sleep,
     ) -> None:
         """`tls_client_cert` is a certificate and its key, both files in PEM."""
         key = os.environ.get("CARAWAY_API_KEY", "") if api_key is None else api_key

@@ -8,7 +8,7 @@ each change is applied exactly once.
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from caraway_acceleration.refresh.backoff import DELAYS
 from caraway_core import changes
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff
-from caraway_core.concurrency.clocks import DateClock
+from caraway_core.concurrency.clocks import AsyncSleep, DateClock
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch
@@ -28,7 +28,6 @@ from caraway_core.protocols.change_sources import ChangeSource, PositionLostErro
 logger = logging.getLogger(__name__)
 Tell = Callable[[CarawayError | None], None]
 """Called with the reason when changes stop arriving, and with None when they arrive again."""
-Sleep = Callable[[float], Awaitable[None]]
 JOINED_ROWS = 50_000
 """Batches of a load are joined up to this size, because each version has a cost for readers."""
 
@@ -42,7 +41,7 @@ class Timing:
 
     claim_every_s: float = 5.0
     apply_s: float = 60.0
-    sleep: Sleep = asyncio.sleep
+    sleep: AsyncSleep = asyncio.sleep
     chance: Callable[[], float] = random.random
 
 

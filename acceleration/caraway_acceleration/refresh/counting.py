@@ -7,6 +7,7 @@ from collections.abc import Callable
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.overrides import LoadMode
 from caraway_acceleration.versions.version import DatasetVersion
+from caraway_core.concurrency.clocks import NanosecondsClock
 from caraway_core.ids import TableName
 from caraway_core.process.durations import Durations, Labels
 from caraway_scheduler.history.tasks import TaskRecord
@@ -27,7 +28,7 @@ class Counting:
     def __init__(
         self,
         record: Callable[[TaskRecord], None] = lambda _record: None,
-        clock_ns: Callable[[], int] = time.time_ns,
+        clock_ns: NanosecondsClock = time.time_ns,
     ) -> None:
         self.durations = Durations()
         self.errors: dict[Labels, int] = defaultdict(int)

@@ -2,11 +2,12 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from caraway.rows.formats import Format
+from caraway_core.concurrency.clocks import SecondsClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +47,7 @@ def export(
 
 
 def watched(
-    reader: "RecordReader", stderr: TextIO, clock: Callable[[], float]
+    reader: "RecordReader", stderr: TextIO, clock: SecondsClock
 ) -> Iterator["pa.RecordBatch"]:
     """Yield the batches, and print how many rows and bytes there were."""
     started_at = shown_at = clock()

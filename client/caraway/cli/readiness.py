@@ -1,12 +1,12 @@
 """`caraway ready`: check once whether a runtime is ready, or wait for it."""
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from caraway.cli import options
+from caraway_core.concurrency.clocks import SecondsClock, Sleep
 
 if TYPE_CHECKING:
     from caraway.client import Client
@@ -35,8 +35,8 @@ def poll_readiness(
     client: "Client",
     verbose: bool,
     wait_s: float,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
+    clock: SecondsClock,
+    sleep: Sleep,
 ) -> tuple[bool, str]:
     """Poll until the runtime is ready or `wait_s` has passed; return the last result.
 

@@ -14,6 +14,7 @@ from caraway.requests import arguments, parsing
 from caraway.requests.parsing import Row
 from caraway.requests.transport import Transport
 from caraway.statements.async_handles import ThreadedCalls
+from caraway_core.concurrency.clocks import Sleep
 from caraway_core.errors import CarawayError
 
 URL_VARIABLE = "CARAWAY_MANAGEMENT_URL"
@@ -41,7 +42,7 @@ class Management(Routes[Row, str, bytes, None]):
         tls_root_cert: str | Path | None = None,
         user_agent: str = "",
         max_retries: int = 3,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Sleep = time.sleep,
     ) -> None:
         given = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
         self._token = arguments.header("token", given)

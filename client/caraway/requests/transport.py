@@ -4,7 +4,7 @@ import json
 import platform
 import ssl
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -16,6 +16,7 @@ import httpx
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway.requests import retries
 from caraway.requests.addresses import LOOPBACK_HOSTS
+from caraway_core.concurrency.clocks import Sleep
 from caraway_core.errors import CarawayError
 
 CONNECT_TIMEOUT_S = 5.0
@@ -51,7 +52,7 @@ class Transport:
         endpoint: str,
         api_key: str,
         cacert: Path | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Sleep = time.sleep,
         *,
         agent: str = "",
         client_cert: tuple[Path, Path] | None = None,

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from caraway.requests import parsing, retries
 from caraway.requests.parsing import Row
 from caraway.requests.transport import ApiRequest, Transport
 from caraway_core.concurrency.backoff import Delays
+from caraway_core.concurrency.clocks import Sleep
 from caraway_core.errors import CarawayError
 
 _FIRST_PAUSE_S = 0.1
@@ -89,7 +90,7 @@ class RefreshApi:
     """The routes of accelerated datasets."""
 
     transport: Transport
-    sleep: Callable[[float], None]
+    sleep: Sleep
 
     def request_refresh(self, name: str, overrides: Mapping[str, Any]) -> str:
         """Request a refresh and return the server's message."""

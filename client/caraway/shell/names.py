@@ -1,6 +1,6 @@
 """Table and column names of the runtime, for completion."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,6 +9,7 @@ from caraway.client import Client
 from caraway.requests import parsing
 from caraway.requests.parsing import Row
 from caraway.rows.formats import Format
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 
 DEFAULT_SCHEMA = "public"
@@ -77,7 +78,7 @@ def from_rows(rows: list[Row], functions: Iterable[Row] = ()) -> Names:
 class NameCache:
     """Caches the names for half a minute."""
 
-    def __init__(self, client: RowSource, clock: Callable[[], float]) -> None:
+    def __init__(self, client: RowSource, clock: SecondsClock) -> None:
         self._client = client
         self._clock = clock
         self._names = Names()

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from caraway.shell.completion import ShellCompleter
 from caraway.shell.history import open_history
 from caraway.shell.names import LineRows, NameCache
 from caraway.terminal import explanations
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_core.sqltext import explained, splitting
 
@@ -36,7 +37,7 @@ class Shell:
     format: Format = Format.TABLE
     is_timed: bool = True
     has_ended: bool = False
-    clock: Callable[[], float] = field(default=time.monotonic)
+    clock: SecondsClock = field(default=time.monotonic)
 
     def handle(self, text: str) -> None:
         """Run a dot command or the statements in `text`, and print errors."""

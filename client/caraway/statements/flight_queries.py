@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from caraway.errors import (
@@ -16,6 +16,7 @@ from caraway.requests.parsing import Row
 from caraway.rows.formats import ResultFormat
 from caraway.statements.queries import QueryHandle
 from caraway.statements.statements import encode_json
+from caraway_core.concurrency.clocks import SecondsClock, Sleep
 
 if TYPE_CHECKING:
     from caraway.flight.connections import FlightTransport
@@ -31,8 +32,8 @@ class FlightQueries:
         self,
         transport: "FlightTransport",
         max_retries: int,
-        sleep: Callable[[float], None],
-        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep,
+        clock: SecondsClock = time.monotonic,
     ) -> None:
         self._transport = transport
         self._max_retries = max_retries

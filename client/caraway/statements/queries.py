@@ -20,6 +20,7 @@ from caraway.requests.parsing import Row
 from caraway.requests.transport import ApiRequest, Transport
 from caraway.rows.formats import ResultFormat
 from caraway.statements.statements import encode_json
+from caraway_core.concurrency.clocks import SecondsClock, Sleep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,9 +72,9 @@ class QueryCalls(Protocol):
     """The calls of handles to a server. `status_of` waits up to `wait` seconds, where it can."""
 
     @property
-    def sleep(self) -> Callable[[float], None]: ...
+    def sleep(self) -> Sleep: ...
     @property
-    def clock(self) -> Callable[[], float]: ...
+    def clock(self) -> SecondsClock: ...
     def submit(self, submission: Mapping[str, Any], idempotency_key: str = "") -> "QueryHandle": ...
     def list(self, status: str, limit: int) -> list[Row]: ...
     def status_of(self, query_id: str, wait: float) -> Row: ...
@@ -87,8 +88,8 @@ class QueryApi:
     """The routes below `/v1/queries`. Stored rows come over Flight, where `flight` is given."""
 
     transport: Transport
-    sleep: Callable[[float], None]
-    clock: Callable[[], float] = time.monotonic
+    sleep: Sleep
+    clock: SecondsClock = time.monotonic
     flight: "Callable[[], FlightTransport] | None" = None
 
     def submit(self, submission: Mapping[str, Any], idempotency_key: str = "") -> "QueryHandle":

@@ -11,6 +11,7 @@ from caraway.requests import arguments, retries
 from caraway.requests.arguments import Parameters
 from caraway.requests.transport import ApiRequest, Transport
 from caraway.rows.readers import RecordReader, opened
+from caraway_core.concurrency.clocks import Sleep
 from caraway_core.errors import CarawayError, ParametersError
 from caraway_core.sqltext import writing
 
@@ -28,7 +29,7 @@ class StatementRunner:
         self,
         transport: Transport | None,
         flight: "Callable[[], FlightTransport] | None",
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Sleep = time.sleep,
         *,
         allows_fallback: bool = True,
         max_retries: int = 3,

@@ -1,5 +1,6 @@
-"""Clocks, which tests replace by ones that they set."""
+"""Clocks and sleeps, which tests replace by ones that they set."""
 
+from collections.abc import Awaitable
 from datetime import datetime
 from typing import Protocol
 
@@ -10,7 +11,25 @@ class SecondsClock(Protocol):
     def __call__(self) -> float: ...
 
 
+class NanosecondsClock(Protocol):
+    """Returns nanoseconds since 1970, as `time.time_ns` does."""
+
+    def __call__(self) -> int: ...
+
+
 class DateClock(Protocol):
     """Returns the date and time, with a zone."""
 
     def __call__(self) -> datetime: ...
+
+
+class Sleep(Protocol):
+    """Blocks the thread for seconds, as `time.sleep` does."""
+
+    def __call__(self, seconds: float, /) -> None: ...
+
+
+class AsyncSleep(Protocol):
+    """Returns what the task awaits for seconds, as `asyncio.sleep` does."""
+
+    def __call__(self, seconds: float, /) -> Awaitable[object]: ...

@@ -7,9 +7,9 @@ several of them could occupy all worker threads.
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import OverloadedError
 
 _LOOK_S = 0.25
@@ -26,7 +26,7 @@ class Products:
     def __init__(
         self,
         places: int,
-        cpu_time: Callable[[], float] = time.process_time,
+        cpu_time: SecondsClock = time.process_time,
         look_s: float = _LOOK_S,
         longest_s: float = _LONGEST_S,
     ) -> None:

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from caraway_core.concurrency.backoff import Backoff, Delays
-from caraway_core.concurrency.clocks import SecondsClock
+from caraway_core.concurrency.clocks import AsyncSleep, SecondsClock
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import Object, ObjectRef, ResourceKind, ref
@@ -46,7 +46,7 @@ class ObjectWatcher:
         selector: str,
         objects: WatchSink,
         clock: SecondsClock = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        sleep: AsyncSleep = asyncio.sleep,
     ) -> None:
         self._kube = kube
         self._kind = kind

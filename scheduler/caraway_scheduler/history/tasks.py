@@ -7,6 +7,7 @@ from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.concurrency.clocks import NanosecondsClock
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import NodeId, PrincipalId
 from caraway_serving.spans import Span
@@ -77,7 +78,7 @@ class TaskHistory:
     """
 
     def __init__(
-        self, settings: HistorySettings, node_id: NodeId, clock_ns: Callable[[], int]
+        self, settings: HistorySettings, node_id: NodeId, clock_ns: NanosecondsClock
     ) -> None:
         self.settings = settings
         self._node_id = node_id

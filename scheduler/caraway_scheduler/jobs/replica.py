@@ -4,11 +4,12 @@ import asyncio
 import logging
 from bisect import insort
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import AsyncSleep
 from caraway_core.errors import CarawayError, ShuttingDownError, StateAwayError
 from caraway_core.ids import JobId, PrincipalId
 from caraway_core.protocols.state import StateEntry, StateStore, StateWatch
@@ -41,9 +42,7 @@ class Replica:
     their ids.
     """
 
-    def __init__(
-        self, store: StateStore, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, store: StateStore, pause: AsyncSleep = asyncio.sleep) -> None:
         # None until every job has been read, and while the store is away.
         self._watch: StateWatch | None = None
         self._has_watch = asyncio.Event()
