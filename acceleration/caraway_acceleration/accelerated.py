@@ -101,15 +101,11 @@ class Accelerated:
         every_s = kept.check_interval_s if kept else None
         self.compactor = Compactor(current, plan.recipe, context.results, every_s)
         if plan.settings.refresh_mode == "changes":
-            read = self.columns.schema if self.columns is not None else self._sources.source_schema
-            schema = partial(read, plan.name)
             embedded, models = dataset.search.embedded, context.models
             self.feed = Feed(
                 current,
                 context.results,
-                schema,
-                self._partition_by,
-                self._changed,
+                self,
                 vectors=ChangedVectors(embedded, models.vectors) if embedded and models else None,
             )
 
@@ -310,11 +306,18 @@ class Accelerated:
     def _report(self, error: CarawayError | None) -> None:
         self.refresher.fail(error.message if error is not None else "")
 
-    def _changed(self) -> None:
+    def changes_logged(self) -> None:
+        """Note that changes were logged."""
         self.refresher.moved()
         self.compactor.news()
 
-    def _partition_by(self) -> PartitionBy:
+    def source_schema(self) -> pa.Schema:
+        """Return the columns of the source, or those learned from its events."""
+        columns = self._sources if self.columns is None else self.columns
+        return columns.source_schema(self.plan.name)
+
+    def partition_terms(self) -> PartitionBy:
+        """Return the terms by which a first version is partitioned."""
         by = self.acceleration.partition_by
         if by.terms or self._bucketed is None:
             return by

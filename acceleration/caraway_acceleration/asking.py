@@ -4,12 +4,10 @@ Both are stored before the answer (`wishes`), and all schedulers follow the stor
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-
-import pyarrow as pa
 
 from caraway_acceleration.accelerated import Accelerated
 from caraway_acceleration.recipes import statements
@@ -17,6 +15,7 @@ from caraway_acceleration.recipes.statements import RefreshSql
 from caraway_acceleration.refresh import overrides
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.refreshing import RefreshRefusedError
+from caraway_acceleration.refresh.sources import DatasetSources
 from caraway_acceleration.versions import wishes
 from caraway_acceleration.versions.making import VersionMaker
 from caraway_acceleration.versions.versions import VersionStore
@@ -37,14 +36,14 @@ class RefreshRequests:
         kept: Mapping[TableName, Accelerated],
         versions: VersionStore,
         maker: VersionMaker,
-        source_schema: Callable[[TableName], pa.Schema],
+        sources: DatasetSources,
         *,
         is_shared: bool,
     ) -> None:
         self._kept = kept
         self._versions = versions
         self._maker = maker
-        self._source_schema = source_schema
+        self._sources = sources
         self._is_shared = is_shared
 
     async def refresh(self, kept: Accelerated, body: Mapping[str, object]) -> None:
@@ -97,7 +96,7 @@ class RefreshRequests:
         if sql is None:
             return
         try:
-            source = self._source_schema(kept.plan.name)
+            source = self._sources.source_schema(kept.plan.name)
         except DatasetError as exc:
             raise UnavailableError(exc.message) from exc
         await self._maker.plan(kept.plan.recipe.full(sql, source, datetime.now(UTC)))

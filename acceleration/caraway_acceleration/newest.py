@@ -5,8 +5,9 @@ revision from the state store; see `freshness`. An answer is cached only if no o
 write to its tables.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 from caraway_acceleration.accelerated import Accelerated
 from caraway_core.ids import CatalogVersion, TableName
@@ -18,6 +19,15 @@ Texts = Mapping[TableName, str]
 NO_TEXTS: Texts = MappingProxyType({})
 
 
+class ReadingFunctions(Protocol):
+    """The functions of the manifest that read tables."""
+
+    @property
+    def texts(self) -> Texts:
+        """Their bodies, by name; another mapping once one of them has changed."""
+        ...
+
+
 class NewestVersions:
     """The present accelerated datasets, as statements may name them."""
 
@@ -26,12 +36,9 @@ class NewestVersions:
         catalog: Catalog,
         kept: Mapping[TableName, Accelerated],
         read: Read,
-        functions: Callable[[], Texts] = lambda: NO_TEXTS,
+        functions: ReadingFunctions | None = None,
     ) -> None:
-        """Create it over `kept`, a mapping that changes as datasets are added and removed.
-
-        `functions` returns the texts of the functions that read tables.
-        """
+        """Create it over `kept`, a mapping that changes as datasets are added and removed."""
         self._catalog = catalog
         self._kept = kept
         self._functions = functions
@@ -43,11 +50,14 @@ class NewestVersions:
         """Return the datasets whose newest version a statement must read."""
         if not self._kept:
             return frozenset()
-        views, functions, known = self._catalog.views, self._functions(), self._mentions
+        views, functions, known = self._catalog.views, self._read_by_functions(), self._mentions
         if known is None or known[0] is not views or known[1] is not functions:
             texts = {**_texts(views), **functions}
             known = self._mentions = views, functions, Mentions(self._kept, texts)
         return known[2].tables_of(sql)
+
+    def _read_by_functions(self) -> Texts:
+        return self._functions.texts if self._functions is not None else NO_TEXTS
 
     def changed(self) -> None:
         """Note that the accelerated datasets have changed."""
@@ -58,7 +68,7 @@ class NewestVersions:
 
         Writes of other schedulers to tables that are not accelerated leave no trace.
         """
-        catalog, functions, known = self._catalog, self._functions(), self._written
+        catalog, functions, known = self._catalog, self._read_by_functions(), self._written
         if known is None or known[0] != catalog.version or known[1] is not functions:
             plain = catalog.writable & catalog.datasets.keys() - self._kept.keys()
             texts = {**_texts(catalog.views), **functions}

@@ -15,9 +15,9 @@ from caraway_acceleration.asking import RefreshRequests
 from caraway_acceleration.changes.changing import Changeable
 from caraway_acceleration.changes.early_entries import EarlyEntries
 from caraway_acceleration.changes.ingesting import BaseWithLog, ChangesRefusedError, SourcePositions
-from caraway_acceleration.newest import NO_TEXTS, NewestVersions, Texts
+from caraway_acceleration.newest import NewestVersions, ReadingFunctions
 from caraway_acceleration.refresh import plans
-from caraway_acceleration.refresh.counting import Counting
+from caraway_acceleration.refresh.counting import Counting, RefreshRecords
 from caraway_acceleration.refresh.refresher import Refresher
 from caraway_acceleration.refresh.refreshing import RefreshState, status
 from caraway_acceleration.refresh.sources import VectorModels
@@ -50,7 +50,6 @@ from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
-from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.5, 5.0, jitter=0.2)
@@ -90,15 +89,14 @@ class Accelerations:
         dispatch: Dispatch,
         storage: VersionStorage,
         sharing: StoreSharing,
-        record: Callable[[TaskRecord], None] = lambda _record: None,
+        records: RefreshRecords | None = None,
         models: VectorModels | None = None,
-        functions: Callable[[], Texts] = lambda: NO_TEXTS,
+        functions: ReadingFunctions | None = None,
     ) -> None:
-        """Create it; `functions` returns the texts of the functions that read tables."""
-        self.counting = Counting(record)
+        self.counting = Counting(records)
         self._models = models
         self.catalog = catalog = make_catalog(self)
-        self._maker = VersionMaker(dispatch, storage.place, self.damaged)
+        self._maker = VersionMaker(dispatch, storage.place, self)
         self._versions = VersionStore(storage.state, sharing.owner)
         self._results = storage.chunks
         self._dispatch = dispatch
@@ -111,7 +109,7 @@ class Accelerations:
             self._kept,
             self._versions,
             self._maker,
-            catalog.source_schema,
+            catalog,
             is_shared=sharing.is_shared,
         )
         self._newest: NewestVersions | None = None
@@ -142,7 +140,7 @@ class Accelerations:
             self._results,
             self.catalog.show,
             lambda: datetime.now(UTC),
-            partial(self._moved, state.name),
+            self,
         )
         refresher = Refresher(
             plan,
@@ -352,7 +350,8 @@ class Accelerations:
         assert feed is not None
         return feed.position
 
-    def _moved(self, name: TableName) -> None:
+    def moved(self, name: TableName) -> None:
+        """Note that readers of a dataset see another state."""
         self.catalog.moved()
         if name in self._kept:
             self._kept[name].moved()

@@ -42,8 +42,8 @@ class Site:
         )
         catalog: Any = self.catalog
         kept: Any = self.kept
-        self.functions: dict[TableName, str] = {}
-        self.newest = NewestVersions(catalog, kept, self.read, lambda: self.functions)
+        self.texts: dict[TableName, str] = {}
+        self.newest = NewestVersions(catalog, kept, self.read, self)
 
     @staticmethod
     def views(**texts: str) -> dict[TableName, Any]:
@@ -80,13 +80,13 @@ async def test_a_table_function_stands_for_what_its_body_reads() -> None:
     site = Site()
     calls, of = "SELECT * FROM orders_of(1)", TableName("of_people")
     assert site.newest.may_keep("SELECT * FROM of_people(1)")
-    site.functions = {
+    site.texts = {
         of: "SELECT * FROM people_of(1)",
         TableName("people_of"): "SELECT * FROM logged",
     }
     assert not site.newest.may_keep("SELECT * FROM of_people(1)")
     assert site.newest.mentioned("SELECT * FROM of_people(1)") == {PEOPLE}
-    site.functions = {of: "SELECT 1 FROM recent"}
+    site.texts = {of: "SELECT 1 FROM recent"}
     assert site.newest.mentioned("SELECT * FROM of_people(1)") == {PEOPLE, ORDERS}
     assert site.newest.mentioned(calls) == {ORDERS}
 

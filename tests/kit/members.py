@@ -238,7 +238,7 @@ class Member:
             plan, self.current, lambda *_: None, GivenSources(SCHEMA), clock=world.clock
         )
         self.compactor = Compactor(self.current, recipe, world.results, TRIM_S)
-        self.feed = Feed(self.current, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
+        self.feed = Feed(self.current, world.results, self)
 
     def begin(self) -> "Member":
         self._spawn(self.refresher.run)
@@ -367,7 +367,13 @@ class Member:
             self.readers.seen.add(number)
         self.readers.check()
 
-    def _moved(self) -> None:
+    def source_schema(self) -> pa.Schema:
+        return SCHEMA
+
+    def partition_terms(self) -> PartitionBy:
+        return CUT
+
+    def changes_logged(self) -> None:
         self.refresher.moved()
         self.compactor.news()
 

@@ -7,9 +7,10 @@ in the state store names it. Requests are answered once statements read their ch
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -59,6 +60,22 @@ class _Request:
     is_embedded: bool = False
 
 
+class FedDataset(Protocol):
+    """A dataset as the feed of its changes asks about it."""
+
+    def source_schema(self) -> pa.Schema:
+        """Return the columns of the source."""
+        ...
+
+    def partition_terms(self) -> PartitionBy:
+        """Return the terms by which a first version is partitioned."""
+        ...
+
+    def changes_logged(self) -> None:
+        """Note that changes were logged."""
+        ...
+
+
 class Feed:
     """Applies changes to one dataset in one scheduler; several schedulers may do so at once."""
 
@@ -66,19 +83,15 @@ class Feed:
         self,
         current: CurrentVersion,
         results: ResultStore,
-        schema: Callable[[], pa.Schema],
-        partition_by: Callable[[], PartitionBy],
-        on_moved: Callable[[], None],
+        dataset: FedDataset,
         *,
         vectors: ChangedVectors | None = None,
     ) -> None:
-        """Create it; `schema` returns the columns of the source, and `vectors` adds to them."""
+        """Create it; `vectors` adds to the columns of the source."""
         self._vectors = vectors
         self._current = current
         self._entries = LogEntries(current.name, results)
-        self._schema = schema
-        self._partition_by = partition_by
-        self._on_moved = on_moved
+        self._dataset = dataset
         self._applied_requests = current.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._is_stopped = False
@@ -94,10 +107,10 @@ class Feed:
         """The columns that changes have: those of the dataset but the generated ones."""
         shown = self._current.shown
         if shown is None:
-            return self._schema()
+            return self._dataset.source_schema()
         if self._vectors is None:
             return shown.schema
-        return self._vectors.received(shown.schema, self._schema())
+        return self._vectors.received(shown.schema, self._dataset.source_schema())
 
     @property
     def position(self) -> str | None:
@@ -117,7 +130,7 @@ class Feed:
                 with suppress(MovedError):
                     await current.flip(self._first(current.held))
             await current.show()
-        self._on_moved()
+        self._dataset.changes_logged()
 
     def _first(self, standing: HeldVersion | None) -> Successor:
         """Return the version to begin with: rows of an earlier release, or no rows.
@@ -145,7 +158,7 @@ class Feed:
                 "again; restore these settings, or choose another name for the dataset"
             )
         part = VersionPart(making.key_of(current.name), self._stored_schema(), ())
-        empty = current.anew(standing, part, "", self._partition_by())
+        empty = current.anew(standing, part, "", self._dataset.partition_terms())
         # The position belongs to the rows that were replaced.
         return replace(empty, version=replace(empty.version, position=""))
 
@@ -159,7 +172,7 @@ class Feed:
         return not version.schema.equals(self._stored_schema())
 
     def _stored_schema(self) -> pa.Schema:
-        schema = self._schema()
+        schema = self._dataset.source_schema()
         return schema if self._vectors is None else self._vectors.stored(schema)
 
     async def run(self) -> None:
@@ -263,7 +276,7 @@ class Feed:
         for each in requests:
             try:
                 if not each.is_embedded:
-                    each.changes = await vectors.added(each.changes, self._schema())
+                    each.changes = await vectors.added(each.changes, self._dataset.source_schema())
                 each.is_embedded = True
                 done.append(each)
             except CarawayError as exc:
@@ -293,7 +306,7 @@ class Feed:
                 for each in requests:
                     if not each.applied.done():
                         each.applied.set_result(each.changes.received)
-                self._on_moved()
+                self._dataset.changes_logged()
                 return
         raise UnavailableError(
             f"dataset '{current.name}': too many concurrent changes, and none of these is applied; "

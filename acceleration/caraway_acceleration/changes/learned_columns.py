@@ -28,7 +28,7 @@ class LearnedColumns:
         """True while no version has columns; the next events decide."""
         return self._waits and self.known() is None
 
-    def schema(self, name: TableName) -> pa.Schema:
+    def source_schema(self, name: TableName) -> pa.Schema:
         """Return the columns.
 
         Raises:

@@ -6,7 +6,7 @@ planned again over the source, if `on_zero_results` says so.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from caraway_acceleration.changes import changing
 from caraway_acceleration.changes.early_entries import EarlyRows
 from caraway_acceleration.service import Accelerations
+from caraway_acceleration.versions.making import DamagedDatasets
 from caraway_core.errors import (
     CarawayError,
     DatasetDamagedError,
@@ -69,7 +70,7 @@ class SourceDispatch(WrappedDispatch):
             raise
         if stream.is_at_end:
             return stream
-        return _Watched(stream, self._accelerations.damaged)
+        return _Watched(stream, self._accelerations)
 
     async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         accelerations = self._accelerations
@@ -94,7 +95,7 @@ class SourceDispatch(WrappedDispatch):
                 target = {write.table: source_of(write.table)}
                 inserted = replace(statement, targets=target)
                 stream = await self._inner.execute(query_id, inserted)
-                return _Inserted(stream, write.table, accelerations.refreshed)
+                return _Inserted(stream, write.table, accelerations)
         if sources.answering:
             # An answer without rows may have to be read elsewhere, so its rows must pass here.
             statement = replace(statement, offer=None)
@@ -103,7 +104,7 @@ class SourceDispatch(WrappedDispatch):
             return stream
         answering = {name: source_of(name) for name in sources.answering}
         again = replace(statement, bound=answering)
-        return _Answered(stream, lambda: self._inner.execute(query_id, again))
+        return _Answered(stream, self._inner, query_id, again)
 
     async def _logged(
         self, statement: Statement, given: GivenRows, accelerations: Accelerations
@@ -180,15 +181,15 @@ class SourceDispatch(WrappedDispatch):
 class _Watched(WrappedStream):
     """A stream that reports damaged rows that appear later."""
 
-    def __init__(self, stream: BatchStream, on_damaged: Callable[[TableName], None]) -> None:
+    def __init__(self, stream: BatchStream, damaged: DamagedDatasets) -> None:
         super().__init__(stream)
-        self._on_damaged = on_damaged
+        self._damaged = damaged
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
             return await anext(self._batches)
         except DatasetDamagedError as exc:
-            self._on_damaged(exc.table)
+            self._damaged.damaged(exc.table)
             raise
 
 
@@ -198,21 +199,18 @@ class _Inserted(WrappedStream):
     is_at_end = False
 
     def __init__(
-        self,
-        stream: BatchStream,
-        dataset: TableName,
-        refreshed: Callable[[TableName], Awaitable[None]],
+        self, stream: BatchStream, dataset: TableName, accelerations: Accelerations
     ) -> None:
         super().__init__(stream)
         self.written = dataset
-        self._refreshed = refreshed
+        self._accelerations = accelerations
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
             return await super().__anext__()
         except StopAsyncIteration:
             try:
-                await self._refreshed(self.written or TableName(""))
+                await self._accelerations.refreshed(self.written or TableName(""))
             except CarawayError as exc:
                 # The rows are stored in the source; a later refresh loads them.
                 extra = {"dataset": self.written, "cause": exc.message}
@@ -228,9 +226,14 @@ class _Answered(WrappedStream):
 
     is_at_end = False
 
-    def __init__(self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]]) -> None:
+    def __init__(
+        self, stream: BatchStream, dispatch: Dispatch, query_id: QueryId, again: Statement
+    ) -> None:
+        """Take the statement that reads the source, and where it runs."""
         super().__init__(stream)
-        self._again: Callable[[], Awaitable[BatchStream]] | None = again
+        self._dispatch = dispatch
+        self._query_id = query_id
+        self._again: Statement | None = again
 
     async def __anext__(self) -> pa.RecordBatch:
         while True:
@@ -245,10 +248,10 @@ class _Answered(WrappedStream):
                 self._again = None
             return self._fitting(batch)
 
-    async def _turn(self, again: Callable[[], Awaitable[BatchStream]]) -> None:
+    async def _turn(self, again: Statement) -> None:
         self._again = None
         try:
-            stream = await again()
+            stream = await self._dispatch.execute(self._query_id, again)
         except SourceNotReadError:
             return
         await self._stream.aclose()

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from typing import Protocol
 
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.overrides import LoadMode
@@ -19,6 +19,14 @@ _STOPPED = "the refresh was stopped before its end"
 Ended = events.Succeeded | events.RunFailed | events.RunCancelled
 
 
+class RefreshRecords(Protocol):
+    """Where refreshes are recorded; the task history implements it."""
+
+    def add(self, record: TaskRecord) -> None:
+        """Add the record of a refresh that ended."""
+        ...
+
+
 class Counting:
     """Counts the refreshes of this process since its start, by dataset.
 
@@ -27,12 +35,12 @@ class Counting:
 
     def __init__(
         self,
-        record: Callable[[TaskRecord], None] = lambda _record: None,
+        records: RefreshRecords | None = None,
         clock_ns: NanosecondsClock = time.time_ns,
     ) -> None:
         self.durations = Durations()
         self.errors: dict[Labels, int] = defaultdict(int)
-        self._record = record
+        self._records = records
         self._clock_ns = clock_ns
 
     def count_refresh(self, name: TableName, mode: LoadMode) -> "Counted":
@@ -58,7 +66,9 @@ class Counting:
                     labels["rows"] = str(version.rows)
             case events.RunFailed():
                 self.errors[counted.name,] += 1
-        self._record(
+        if self._records is None:
+            return
+        self._records.add(
             TaskRecord(
                 span=counted.span,
                 task=TASK,

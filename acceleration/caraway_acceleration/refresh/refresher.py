@@ -58,7 +58,7 @@ class Refresher:
         self._asked = ""
         self._configured = plan.settings
         self._noted: set[events.VersionSeen] = set()
-        reloading = Reloading(plan, current, sources, clock, self._progressed, models)
+        reloading = Reloading(plan, current, sources, clock, self, models)
         self._turns = VersionTurns(current, reloading)
         self._clock = clock
         self._counting = counting or Counting()
@@ -356,7 +356,8 @@ class Refresher:
                     "failed refresh is repeated after a restart", extra={"cause": exc.message}
                 )
 
-    def _progressed(self, stored: StoredSize) -> None:
+    def progressed(self, stored: StoredSize) -> None:
+        """Note what the running load has stored by now."""
         self._stored = stored
 
     def _schedule(self) -> None:

@@ -1,8 +1,9 @@
 """Makes the next version of a dataset from its load plan: selects rows and partitions them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -57,6 +58,14 @@ class LoadPlan:
     """The columns that can be searched; vectors of some are generated."""
 
 
+class LoadProgress(Protocol):
+    """Takes note of how far a load has come."""
+
+    def progressed(self, stored: StoredSize) -> None:
+        """Note what is stored by now."""
+        ...
+
+
 class Reloading:
     """Makes versions of a dataset without changing what readers see."""
 
@@ -66,16 +75,16 @@ class Reloading:
         current: CurrentVersion,
         sources: DatasetSources,
         clock: DateClock,
-        progressed: Callable[[StoredSize], None],
+        progress: LoadProgress,
         models: VectorModels | None = None,
     ) -> None:
-        """Create it from a plan; `progressed` is called with the stored size during loads."""
+        """Create it from a plan; `progress` gets the stored size during loads."""
         self._models = models
         self._plan = plan
         self._current = current
         self._sources = sources
         self._clock = clock
-        self._progressed = progressed
+        self._progress = progress
 
     async def version(self, begin: events.BeginRun, standing: HeldVersion | None) -> Successor:
         """Store the rows of the successor of `standing`, and return it."""
@@ -112,7 +121,7 @@ class Reloading:
         if is_anew or not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
             return await self._stored_anew(standing, recipe.append(*args), partition_by, before)
         sql = recipe.added(*args)
-        part = await self._current.make(sql, self._progressed, partition_by)
+        part = await self._current.make(sql, self._progress.progressed, partition_by)
         if not part.schema.equals(before.schema):
             return await self._stored_anew(standing, recipe.append(*args), partition_by, before)
         parts = (*before.parts, part) if part.chunks else before.parts
@@ -204,7 +213,7 @@ class Reloading:
         """Store all rows as one new part, including those of `base` and its log."""
         current = self._current
         logs = {base.key: base.read_log} if base is not None else {}
-        part = await current.make(sql, self._progressed, partition_by, logs)
+        part = await current.make(sql, self._progress.progressed, partition_by, logs)
         if base is not None:
             columns.check_kept(self._plan.name, base.schema, part.schema)
         return current.anew(standing, part, sql, partition_by)

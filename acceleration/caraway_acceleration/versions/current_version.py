@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from caraway_acceleration.versions import making, reads
 from caraway_acceleration.versions.making import NO_LOGS, StoredSize, VersionMaker
@@ -31,6 +31,14 @@ _ORPHANED = timedelta(hours=6)
 """The age from which chunks that no version names count as orphaned."""
 _UNFOLLOWED_S = 30.0
 Show = Callable[[TableName, StoredTable], Coroutine[Any, Any, None]]
+
+
+class MovedReaders(Protocol):
+    """Takes note that readers of a dataset see another state."""
+
+    def moved(self, name: TableName) -> None:
+        """Note that readers of a dataset see another state."""
+        ...
 
 
 class MovedError(CarawayError):
@@ -79,7 +87,7 @@ class CurrentVersion:
         results: ResultStore,
         show: Show,
         clock: DateClock,
-        on_moved: Callable[[], None] = lambda: None,
+        readers: MovedReaders | None = None,
     ) -> None:
         self.subject = subject
         self.maker = maker
@@ -93,7 +101,7 @@ class CurrentVersion:
         self._versions = versions
         self.results = results
         self._show = show
-        self._on_moved = on_moved
+        self._readers = readers
 
     @property
     def name(self) -> TableName:
@@ -230,7 +238,8 @@ class CurrentVersion:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_UNFOLLOWED_S, self.maker.follow, self.table(before), ())
         self.shown = version
-        self._on_moved()
+        if self._readers is not None:
+            self._readers.moved(self.name)
 
     def next(self, held: HeldVersion, **changed: Any) -> Successor:
         """Return the successor of a version; keys that it does not need are superseded."""

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from caraway_acceleration.versions.version import VersionPart
 from caraway_core import ids
@@ -46,6 +47,14 @@ class StoredSize:
     size_bytes: int = 0
 
 
+class DamagedDatasets(Protocol):
+    """Takes note of datasets whose stored rows cannot be read; the service repairs them."""
+
+    def damaged(self, name: TableName) -> None:
+        """Note that a dataset is damaged."""
+        ...
+
+
 class VersionMaker:
     """Runs load statements in the background, and has executors store their rows."""
 
@@ -53,12 +62,12 @@ class VersionMaker:
         self,
         dispatch: Dispatch,
         place: ResultPlace,
-        on_damaged: Callable[[TableName], None] = lambda _name: None,
+        damaged: DamagedDatasets | None = None,
     ) -> None:
-        """Create a maker; `on_damaged` is called with datasets whose rows cannot be read."""
+        """Create a maker, which says to `damaged` which datasets cannot be read."""
         self._dispatch = dispatch
         self._place = place
-        self._on_damaged = on_damaged
+        self._damaged = damaged
 
     @property
     def place(self) -> ResultPlace:
@@ -87,7 +96,7 @@ class VersionMaker:
             )
             return None
         except DatasetDamagedError as exc:
-            self._on_damaged(exc.table)
+            self._note(exc)
             raise
 
     async def put_back(self, name: TableName, table: StoredTable, log: Log) -> int:
@@ -159,7 +168,7 @@ class VersionMaker:
             try:
                 answer = await storing.store(self._dispatch, new_query_id(), statement, on_word)
             except DatasetDamagedError as exc:
-                self._on_damaged(exc.table)
+                self._note(exc)
                 raise
             except (AnswerCutError, CatalogMovedError, OverloadedError, ShuttingDownError):
                 if attempt == _TRIES:
@@ -167,6 +176,10 @@ class VersionMaker:
             else:
                 return VersionPart(key, answer.schema, answer.chunks)
         raise AssertionError("unreachable")
+
+    def _note(self, error: DatasetDamagedError) -> None:
+        if self._damaged is not None:
+            self._damaged.damaged(error.table)
 
 
 def key_of(name: TableName) -> str:

@@ -265,9 +265,9 @@ async def _accelerations(
             # Alone, a scheduler has itself acknowledged every change.
             asks_newest=backend.is_shared and settings.query.consistency == "strong",
         ),
-        history.add,
+        history,
         embeddings,
-        lambda: functions.texts,
+        functions,
     )
 
 

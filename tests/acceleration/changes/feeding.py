@@ -116,6 +116,22 @@ class Taking:
         return self.readers._results
 
 
+@dataclass
+class Fed:
+    """The dataset of a feed, which tells its compactor of changes."""
+
+    care: Compactor
+
+    def source_schema(self) -> pa.Schema:
+        return SCHEMA
+
+    def partition_terms(self) -> PartitionBy:
+        return CUT
+
+    def changes_logged(self) -> None:
+        self.care.news()
+
+
 class Site:
     def __init__(self, folder: Path) -> None:
         self.place = ResultPlace("file", str(folder / "datasets"))
@@ -140,7 +156,7 @@ class Site:
             lambda: datetime.now(UTC),
         )
         care = Compactor(current, Recipe(NAME), self.results)
-        feed = Feed(current, self.results, lambda: SCHEMA, lambda: CUT, care.news)
+        feed = Feed(current, self.results, Fed(care))
         await feed.ensure_version()
         working = asyncio.create_task(feed.run())
         try:

@@ -66,8 +66,8 @@ class Clock:
 def test_each_end_is_recorded_and_counted(
     ended: Ended, error: str | None, durations: int, errors: int
 ) -> None:
-    told: list[TaskRecord] = []
-    counting = Counting(told.append, Clock())
+    told = Records()
+    counting = Counting(told, Clock())
     counting.count_refresh(NAME, "append").end(ended, None)
 
     (record,) = told
@@ -78,6 +78,13 @@ def test_each_end_is_recorded_and_counted(
     assert counting.errors == {KEY: errors}
     assert sum(counting.durations.buckets[KEY]) == durations
     assert counting.durations.sums_ms[KEY] == 30 * durations
+
+
+class Records(list[TaskRecord]):
+    """The records that were added, in order."""
+
+    def add(self, record: TaskRecord) -> None:
+        self.append(record)
 
 
 class SeenDispatch(GatedDispatch):
@@ -97,8 +104,8 @@ class Kept:
 
     def __init__(self, dispatch: SeenDispatch, store: SqliteStateStore, folder: Path) -> None:
         place = ResultPlace("file", str(folder / "datasets"))
-        self.told: list[TaskRecord] = []
-        self.counting = Counting(self.told.append)
+        self.told = Records()
+        self.counting = Counting(self.told)
         self.dispatch = dispatch
         settings = events.RefreshSettings(retries=Retries(False, 0))
         self.refresher = Refresher(
