@@ -6,8 +6,7 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from caraway_cluster import plan as plans
 from caraway_cluster.folder import ClusterFolder, ProcessStatus
@@ -23,20 +22,28 @@ _STEADY_S = 60.0
 _STOP_S = 20.0
 
 
+class StatusBoard(Protocol):
+    """Where the status of processes is shown; the supervisor implements it."""
+
+    def publish_status(self) -> None:
+        """Show the status of all processes as it is now."""
+        ...
+
+
 class SupervisedProcess:
-    """A process that is restarted when it exits. Calls `on_change` after each status change."""
+    """A process that is restarted when it exits, and whose status is published on each change."""
 
     def __init__(
         self,
         plan: ClusterPlan,
         spec: ProcessSpec,
         folder: ClusterFolder,
-        on_change: Callable[[], None],
+        board: StatusBoard,
     ) -> None:
         self.spec = spec
         self._plan = plan
         self._folder = folder
-        self._on_change = on_change
+        self._board = board
         self._state: State = "starting"
         self._process: asyncio.subprocess.Process | None = None
         self._endpoints: dict[str, str] = {}
@@ -145,4 +152,4 @@ class SupervisedProcess:
 
     def _set_state(self, state: State) -> None:
         self._state = state
-        self._on_change()
+        self._board.publish_status()

@@ -142,11 +142,11 @@ class ClusterSupervisor:
                 self._add(name)
         for name in [name for name in self._processes if name not in specs]:
             self._remove(name)
-        self._publish_status()
+        self.publish_status()
 
     def _add(self, name: str) -> None:
         spec = plans.processes(self._plan)[name]
-        process = SupervisedProcess(self._plan, spec, self._folder, self._publish_status)
+        process = SupervisedProcess(self._plan, spec, self._folder, self)
         previous = self._running.get(name)
         self._processes[name] = process
         self._running[name] = self._tasks.spawn(
@@ -165,7 +165,7 @@ class ClusterSupervisor:
             await running
             if self._processes.get(name) is process:
                 del self._processes[name]
-            self._publish_status()
+            self.publish_status()
 
         self._running[name] = self._tasks.spawn(stop(), "stop a process", child=name)
 
@@ -183,7 +183,8 @@ class ClusterSupervisor:
         stopping.cancel()
         return self._stopping.is_set()
 
-    def _publish_status(self) -> None:
+    def publish_status(self) -> None:
+        """Write the status of all processes, and announce what has changed."""
         status = self.status
         self._folder.write_status(status)
         for each in status.processes:

@@ -2,13 +2,21 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect
 
 DEPARTURE = "caraway.departure"
 """The key in the scope of a request under which its connection puts the `Departure`."""
 T = TypeVar("T")
+
+
+class PausedConnection(Protocol):
+    """A connection that must be read to notice that the client has left."""
+
+    def resume_reading(self) -> None:
+        """Read from it again."""
+        ...
 
 
 class Departure:
@@ -18,11 +26,11 @@ class Departure:
     a tenth of a small statement.
     """
 
-    __slots__ = ("_is_past", "_listen", "_tell")
+    __slots__ = ("_connection", "_is_past", "_tell")
 
-    def __init__(self, listen: Callable[[], None]) -> None:
+    def __init__(self, connection: PausedConnection) -> None:
         self._is_past = False
-        self._listen = listen
+        self._connection = connection
         self._tell: Callable[[], object] | None = None
 
     def happen(self) -> None:
@@ -52,7 +60,7 @@ class Departure:
             task.cancel()
 
         # A server that reads nothing more from a connection does not see that it closes.
-        self._listen()
+        self._connection.resume_reading()
         self._tell = tell
         try:
             return await work

@@ -157,7 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if not is_named:
             self.cycle.keep_alive = False
-        departure = Departure(self.flow.resume_reading)
+        departure = Departure(self.flow)
         self._departures.append(departure)
         cast(dict[str, Any], self.scope)[DEPARTURE] = departure
         self.cycle.transport = cast(asyncio.Transport, JoinedHead(self.transport, self.loop))

@@ -16,11 +16,21 @@ PLAN = ClusterPlan("m.yaml", 1, 1, 1, 1, 1.0, "127.0.0", 1, "", "", "", None, "t
 FOREVER = [sys.executable, "-c", "import signal; signal.pause()"]
 
 
-def supervised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> SupervisedProcess:
+class Board:
+    def __init__(self) -> None:
+        self.is_published = asyncio.Event()
+
+    def publish_status(self) -> None:
+        self.is_published.set()
+
+
+def supervised(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, board: Board | None = None
+) -> SupervisedProcess:
     monkeypatch.setattr(plans, "command", lambda *_: FOREVER)
     (folder / "logs").mkdir()
     spec = ProcessSpec("executor-1", "executor", "127.0.0.1")
-    return SupervisedProcess(PLAN, spec, ClusterFolder(folder), lambda: None)
+    return SupervisedProcess(PLAN, spec, ClusterFolder(folder), board or Board())
 
 
 async def test_stopping_a_process_while_it_starts(
@@ -40,11 +50,11 @@ async def test_stopping_a_process_while_it_starts(
 
 
 async def test_stopping_a_running_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    process, started = supervised(tmp_path, monkeypatch), asyncio.Event()
-    process._on_change = started.set
+    board = Board()
+    process = supervised(tmp_path, monkeypatch, board)
     running = asyncio.ensure_future(process.keep_running())
     async with asyncio.timeout(10):
-        await started.wait()
+        await board.is_published.wait()
         await process.stop()
         await running
     assert process.status.pid is None

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
@@ -18,9 +19,16 @@ POST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s"
 LARGE = b"x" * 1_000_000
 
 
+@dataclass
+class Connection:
+    told: list[str]
+
+    def resume_reading(self) -> None:
+        self.told.append("listens")
+
+
 def departure(listened: list[str] | None = None) -> Departure:
-    told = [] if listened is None else listened
-    return Departure(lambda: told.append("listens"))
+    return Departure(Connection([] if listened is None else listened))
 
 
 async def forever() -> str:

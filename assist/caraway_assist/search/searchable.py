@@ -16,6 +16,7 @@ from caraway_core.manifest.values.search_columns import (
     SearchColumns,
     VectorSettings,
 )
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.sqltext.searching import SearchMethod
 from caraway_core.statements import ViewFacts
 from caraway_scheduler.catalog.catalog import Catalog
@@ -105,12 +106,12 @@ class SearchableTables:
     def __init__(
         self,
         catalog: Catalog,
-        views: Callable[[], Mapping[TableName, ViewFacts]],
+        dispatch: Dispatch,
         read_schema: ReadSchema,
     ) -> None:
         """Take what reads the columns of a table by a statement, for views."""
         self._catalog = catalog
-        self._views = views
+        self._dispatch = dispatch
         self._read_schema = read_schema
         self._kept: dict[TableName, tuple[object, SearchableTable]] = {}
 
@@ -164,7 +165,7 @@ class SearchableTables:
 
     def _inherited(self, name: TableName, schema: pa.Schema) -> SearchableTable:
         """Search a view by the columns that it passes on from one dataset."""
-        facts = self._views().get(name, ViewFacts())
+        facts = self._dispatch.views().get(name, ViewFacts())
         found = []
         for read in sorted(facts.reads):
             state = self._catalog.datasets.get(read)

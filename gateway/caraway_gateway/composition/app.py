@@ -123,7 +123,7 @@ def build_api(
     )
     app = LimitGate(app, services.limits, services.tallies, SHAPES)
     app = AccessGate(app, services.keyring, dict.fromkeys(SHAPES.families, iceberg.unauthorized()))
-    app = StopGate(app, lambda: services.is_stopping, SHAPES)
+    app = StopGate(app, services, SHAPES)
     if cors_origins is not None:
         app = CORSMiddleware(
             app,
@@ -161,7 +161,7 @@ def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
         app.include_router(internal.router)
     add_metrics(app, services, prefix)
 
-    return StopGate(app, lambda: services.is_stopping, SHAPES)
+    return StopGate(app, services, SHAPES)
 
 
 def add_metrics(app: FastAPI, services: Services, prefix: str) -> None:

@@ -36,7 +36,7 @@ def service(
     """Return the service that searches the tables of a catalog, and let statements search them."""
     vectors = QueryVectors(embeddings)
     ranker = TableRanker(dispatch, vectors, history)
-    tables = SearchableTables(catalog, dispatch.views, ranker.schema)
+    tables = SearchableTables(catalog, dispatch, ranker.schema)
     of_statements.tables = TableSearches(tables, ranker)
     warm_up = SearchWarmUp(catalog, dispatch, tables, ranker)
     catalog.on_installed = warm_up.changed

@@ -31,7 +31,7 @@ class McpEndpoint:
         origins: Sequence[str],
         most_sessions_of_key: int = 1_000,
     ) -> None:
-        self.sessions = McpSessions(most_sessions_of_key, self._end)
+        self.sessions = McpSessions(most_sessions_of_key, self)
         self.hosts = hosts
         self.origins = origins
         self._toolbox = toolbox
@@ -67,7 +67,7 @@ class McpEndpoint:
         self.sessions.quota.clear()
         self._serving = None
 
-    async def _end(self, session: McpSession) -> None:
+    async def end_session(self, session: McpSession) -> None:
         """End a session as its client would."""
         assert self._serving is not None
         serving = await self._serving

@@ -1,6 +1,6 @@
 """The sessions of MCP clients, counted by key."""
 
-from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from starlette.types import Message, Scope, Send
 
@@ -13,18 +13,26 @@ McpSession = tuple[PrincipalId, str]
 """The principal that began a session, and its id."""
 
 
+class SessionEnd(Protocol):
+    """Ends sessions; the endpoint implements it."""
+
+    async def end_session(self, session: McpSession) -> None:
+        """End a session as its client would."""
+        ...
+
+
 class McpSessions:
-    """Follows the sessions of the MCP library by its answers; `end` ends one.
+    """Follows the sessions of the MCP library by its answers.
 
     A key above its limit, or the one that has most where all are too many, loses the session that
     it used least recently. Its client begins a new one, as the protocol says.
     """
 
-    def __init__(self, most_each: int, end: Callable[[McpSession], Awaitable[object]]) -> None:
+    def __init__(self, most_each: int, endpoint: SessionEnd) -> None:
         self.quota: Quota[McpSession] = Quota(
             "MCP sessions", QuotaLimits(most=MOST_SESSIONS, most_each=most_each)
         )
-        self._end = end
+        self._endpoint = endpoint
 
     def following(self, principal: PrincipalId, scope: Scope, send: Send) -> Send:
         """Return a `send` that counts the session which the answer begins or ends."""
@@ -48,7 +56,7 @@ class McpSessions:
                 self.quota.drop((principal, given))
         elif is_well and (begun := _session_in(message.get("headers", ()))) is not None:
             for session in self.quota.add(principal, (principal, begun)):
-                await self._end(session)
+                await self._endpoint.end_session(session)
 
 
 def _session_in(headers: object) -> str | None:

@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from caraway_core.concurrency.clocks import SecondsClock
 
@@ -17,12 +17,19 @@ class _Idle(NamedTuple):
     since_s: float
 
 
+class IdleCloser(Protocol):
+    """Closes the connections of one kind of database."""
+
+    def close_idle(self, connection: Any, /) -> None:
+        """Close a connection that no statement uses; it raises nothing."""
+        ...
+
+
 class IdleConnections:
     """A few connections for each login. What nobody used for long is closed: a password changes."""
 
-    def __init__(self, close: Callable[[Any], None], clock: SecondsClock = time.monotonic) -> None:
-        """Take what closes a connection; it raises nothing."""
-        self._close = close
+    def __init__(self, closer: IdleCloser, clock: SecondsClock = time.monotonic) -> None:
+        self._closer = closer
         self._clock = clock
         self._idle: dict[Login, list[_Idle]] = {}
         self._lock = threading.Lock()
@@ -41,7 +48,7 @@ class IdleConnections:
             idle = self._idle.setdefault(frozenset(login.items()), [])
             (idle if len(idle) < MOST_IDLE else unused).append(_Idle(connection, now_s))
         for each in unused:
-            self._close(each.connection)
+            self._closer.close_idle(each.connection)
 
     def close(self) -> None:
         """Close all of them."""
@@ -49,7 +56,7 @@ class IdleConnections:
             idle = [each for kept in self._idle.values() for each in kept]
             self._idle.clear()
         for each in idle:
-            self._close(each.connection)
+            self._closer.close_idle(each.connection)
 
     def _unused(self, oldest_s: float) -> list[_Idle]:
         """Take out those that nobody used for long."""

@@ -65,7 +65,7 @@ class PooledReader:
     rows: ClassVar[type[PooledRows]]
 
     def __init__(self, clock: SecondsClock = time.monotonic) -> None:
-        self._pool = IdleConnections(self.rows.close_idle, clock)
+        self._pool = IdleConnections(self.rows, clock)
 
     def close(self) -> None:
         """Close the idle connections."""

@@ -60,7 +60,7 @@ class Catalog:
         self._installer = Installer(dispatch, system, embedders)
         self._asking = SourceCalls(cache_dir, parallelism)
         self._accelerator = accelerator
-        self._settling = Settling(self.datasets, self._installer, accelerator, self._judge)
+        self._settling = Settling(self.datasets, self._installer, accelerator, self)
         self._on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
@@ -71,8 +71,7 @@ class Catalog:
         self.source_catalogs = SourceCatalogs(
             CatalogCalls(self._asking),
             self._tasks,
-            self._install,
-            lambda: self._installer.planned.failed,
+            self,
         )
 
     @property
@@ -81,9 +80,14 @@ class Catalog:
         return self._installer.version
 
     @property
+    def failures(self) -> Mapping[TableName, str]:
+        """Why tables could not be installed."""
+        return self._installer.planned.failed
+
+    @property
     def views(self) -> Mapping[TableName, ViewState]:
         """The views of the manifest with their current states."""
-        judge = self._judge()
+        judge = self.judge()
         return {name: judge.state(view) for name, view in self._views.items()}
 
     @property
@@ -137,7 +141,7 @@ class Catalog:
         state = self.datasets.get(name)
         if state is not None:
             state.version = version
-            await self._install()
+            await self.install()
 
     def moved(self) -> None:
         """Record that rows of an accelerated dataset changed."""
@@ -172,7 +176,7 @@ class Catalog:
             return
         state.spec = await self._asking.resolve(state.dataset)
         state.fingerprint = state.resolved = fingerprint
-        await self._install()
+        await self.install()
 
     def params(self, dataset: Dataset) -> Mapping[str, str]:
         """Return the params of a dataset; see `SourceCalls.params`."""
@@ -286,7 +290,7 @@ class Catalog:
             return False
         state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
         try:
-            await self._install()
+            await self.install()
         except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
             settling.fail_unforeseen(state, "the catalog", exc)
             return False
@@ -326,21 +330,22 @@ class Catalog:
             if name in failed or source_of(name) in failed:
                 state.stale.set()
 
-    def _judge(self) -> Judge:
+    def judge(self) -> Judge:
+        """Return what knows why a table cannot be read, for the tables as they are now."""
         catalogs = self.source_catalogs.states
         return Judge(self._installer.planned, self.datasets, self._views, catalogs)
 
     async def _install_at_last(self) -> None:
         """Install the known tables; a failure is retried in the background."""
         try:
-            await self._install()
+            await self.install()
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
             tasks.note(exc, _INSTALL)
-            self._tasks.keep(self._install, _INSTALL)
+            self._tasks.keep(self.install, _INSTALL)
 
-    async def _install(self) -> None:
+    async def install(self) -> None:
         """Install the known tables, so that new statements use them."""
         if await self._installer.install(self._tables):
             self._settling.update()

@@ -1,7 +1,7 @@
 """Updates the states of datasets: from loads that failed, and from the installed catalog."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from caraway_core.concurrency import tasks
@@ -29,6 +29,14 @@ class Accelerator(Protocol):
         """Note that the source of a dataset was loaded."""
 
 
+class Judges(Protocol):
+    """Returns what knows why a table cannot be read; the catalog implements it."""
+
+    def judge(self) -> Judge:
+        """Return it for the tables as they are now."""
+        ...
+
+
 class Settling:
     """Updates the state of each dataset after a catalog was installed."""
 
@@ -37,12 +45,12 @@ class Settling:
         datasets: Mapping[TableName, DatasetState],
         installer: Installer,
         accelerator: Accelerator,
-        judge: Callable[[], Judge],
+        judges: Judges,
     ) -> None:
         self._datasets = datasets
         self._installer = installer
         self._accelerator = accelerator
-        self._judge = judge
+        self._judges = judges
 
     def update(self) -> None:
         """Update the state of every dataset from the installed catalog."""
@@ -61,7 +69,7 @@ class Settling:
 
     def _failed(self, state: DatasetState, failure: str) -> None:
         if state.spec is not None and state.spec.query is not None:
-            error, waits_for = self._judge().source(state.name)
+            error, waits_for = self._judges.judge().source(state.name)
             if waits_for:
                 return  # It is loaded once the tables that it reads exist.
         else:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from caraway_core.concurrency import backoff, tasks
 from caraway_core.errors import (
@@ -37,6 +38,19 @@ _MOST_AT_ONCE = 64
 """The most tables that one statement has described because of its text."""
 
 
+class InstalledTables(Protocol):
+    """The tables that statements use; the catalog implements it."""
+
+    @property
+    def failures(self) -> Mapping[TableName, str]:
+        """Why tables could not be installed."""
+        ...
+
+    async def install(self) -> None:
+        """Install the known tables, so that new statements use them."""
+        ...
+
+
 class SourceCatalogs:
     """The source catalogs of one runtime, by name. One event loop uses it."""
 
@@ -44,15 +58,13 @@ class SourceCatalogs:
         self,
         calls: CatalogCalls,
         owned: tasks.Tasks,
-        install: Callable[[], Awaitable[None]],
-        failures: Callable[[], Mapping[TableName, str]],
+        installed: InstalledTables,
     ) -> None:
-        """Take what owns the background tasks and installs tables, and why installed ones fail."""
+        """Take what owns the background tasks, and what installs tables."""
         self.states: dict[str, SourceCatalogState] = {}
         self._calls = calls
         self._owned = owned
-        self._install = install
-        self._failures = failures
+        self._installed = installed
         self._keeping: dict[str, asyncio.Task[None]] = {}
         self._views: tuple[str, ...] = ()
 
@@ -123,8 +135,8 @@ class SourceCatalogs:
         named = await asyncio.to_thread(mentions.of_catalogs, sql, frozenset(self.states))
         others = [each for each in named if readable is None or each in readable]
         await self._describe_some(others[:_MOST_AT_ONCE])
-        await self._install()
-        if (failure := self._failures().get(missing)) is not None:
+        await self._installed.install()
+        if (failure := self._installed.failures.get(missing)) is not None:
             raise _away(f"table '{missing}' cannot be read: {failure}")
         return missing in state.described
 
@@ -196,7 +208,7 @@ class SourceCatalogs:
                 state.succeed()
             # Before others are let go: a view is never planned without a table that is there.
             if await self._describe_of_views(state) or has_left:
-                await self._install()
+                await self._installed.install()
 
     async def _list_again(self, state: SourceCatalogState) -> None:
         """List a catalog for a name that is not in its list, unless that was just done."""

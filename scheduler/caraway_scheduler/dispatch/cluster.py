@@ -176,18 +176,18 @@ class ClusterDispatch(RollListener):
             self._published.clear()
             # Read together with the snapshot: a log belongs to the version in that snapshot.
             stated = self._logs.given_to(statement)
-            release = self._pins.pin_catalogs(stated, snapshot)
+            pin = self._pins.pin_catalogs(stated, snapshot)
             try:
                 stream = await self._execute(query_id, stated, snapshot)
-                return PinnedStream(stream, release)
+                return PinnedStream(stream, pin)
             except (CatalogMovedError, PlanLostError) as exc:
-                release()
+                pin.release()
                 if attempt == ATTEMPTS or statement.catalog_version is not None:
                     raise
                 if isinstance(exc, CatalogMovedError):
                     await self._wait_published()
             except BaseException:
-                release()
+                pin.release()
                 raise
         raise AssertionError("unreachable")
 
@@ -210,14 +210,14 @@ class ClusterDispatch(RollListener):
             yield ReadPoint()
             return
         logs = self._logs.given_to(Statement("", {})).logs
-        release = self._pins.pin_catalogs(Statement("", {}, logs=logs), snapshot)
+        pin = self._pins.pin_catalogs(Statement("", {}, logs=logs), snapshot)
         number = next(self._numbers)
         self._held[number] = snapshot
         try:
             yield ReadPoint(snapshot.version, logs)
         finally:
             del self._held[number]
-            release()
+            pin.release()
 
     def _snapshot_of(self, statement: Statement) -> CatalogSnapshot | None:
         """Return the catalog that a statement names, or the newest.

@@ -2,9 +2,9 @@
 
 import asyncio
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 
 import pyarrow as pa
@@ -34,6 +34,23 @@ from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
 
 
+@dataclass(slots=True)
+class _Counts:
+    """How many statements run, and how those before ended."""
+
+    active: int = 0
+    finished: int = 0
+    failed: int = 0
+
+    def end(self, *, is_whole: bool) -> None:
+        """Count the end of a statement."""
+        self.active -= 1
+        if is_whole:
+            self.finished += 1
+        else:
+            self.failed += 1
+
+
 class InProcessDispatch:
     """A dispatch with one executor in this process."""
 
@@ -54,7 +71,7 @@ class InProcessDispatch:
         self._logs: Mapping[str, Log] = {}
         self._pins = Pins()
         self._catalogs: tuple[CatalogSnapshot, ...] = ()
-        self._active = self._finished = self._failed = 0
+        self._counts = _Counts()
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         """Install a catalog, and return the definitions that failed."""
@@ -73,23 +90,23 @@ class InProcessDispatch:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Start a statement."""
-        self._active += 1
+        self._counts.active += 1
         if self._logs:
             # Logs of the statement itself have precedence, because it builds a version from them.
             statement = replace(statement, logs={**self._logs, **statement.logs})
-        release = self._pins.pin_catalogs(statement, *self._catalogs)
+        pin = self._pins.pin_catalogs(statement, *self._catalogs)
         try:
             stream = await self._executor.execute(query_id, statement)
         except NotDistributableError:
             # No failure: it is asked again without an index.
-            release()
-            self._count(is_whole=True)
+            pin.release()
+            self._counts.end(is_whole=True)
             raise
         except BaseException:
-            release()
-            self._count(is_whole=False)
+            pin.release()
+            self._counts.end(is_whole=False)
             raise
-        return PinnedStream(_Counted(stream, self._count), release)
+        return PinnedStream(_Counted(stream, self._counts), pin)
 
     async def ask(self, question: StatementQuestion[Answer]) -> Answer:
         """See `Dispatch.ask`."""
@@ -99,13 +116,13 @@ class InProcessDispatch:
     def reading(self) -> Iterator[ReadPoint]:
         """Keep the logs; a catalog that changes meanwhile is gone."""
         logs = self._logs
-        release = self._pins.pin_catalogs(Statement("", {}, logs=logs), *self._catalogs)
+        pin = self._pins.pin_catalogs(Statement("", {}, logs=logs), *self._catalogs)
         # While a catalog is installed, statements may read either.
         version = self._catalogs[0].version if len(self._catalogs) == 1 else None
         try:
             yield ReadPoint(version, logs)
         finally:
-            release()
+            pin.release()
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Load a version into memory, and return its row count."""
@@ -139,9 +156,9 @@ class InProcessDispatch:
             replace(
                 self._status,
                 memory_used_bytes=self._memory_used_bytes(),
-                active_tasks=self._active,
-                finished_tasks=self._finished,
-                failed_tasks=self._failed,
+                active_tasks=self._counts.active,
+                finished_tasks=self._counts.finished,
+                failed_tasks=self._counts.failed,
                 holds=self._executor.holds,
             ),
         )
@@ -153,20 +170,13 @@ class InProcessDispatch:
     def _memory_used_bytes(self) -> int:
         return memory.resident_bytes() + self._executor.memory_used_bytes
 
-    def _count(self, *, is_whole: bool) -> None:
-        self._active -= 1
-        if is_whole:
-            self._finished += 1
-        else:
-            self._failed += 1
-
 
 class _Counted(WrappedStream):
     """A stream that reports once how it ended."""
 
-    def __init__(self, stream: BatchStream, on_end: Callable[..., None]) -> None:
+    def __init__(self, stream: BatchStream, counts: _Counts) -> None:
         super().__init__(stream)
-        self._on_end: Callable[..., None] | None = on_end
+        self._counts: _Counts | None = counts
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
@@ -184,6 +194,6 @@ class _Counted(WrappedStream):
         await self._stream.aclose()
 
     def _end(self, *, is_whole: bool) -> None:
-        on_end, self._on_end = self._on_end, None
-        if on_end is not None:
-            on_end(is_whole=is_whole)
+        counts, self._counts = self._counts, None
+        if counts is not None:
+            counts.end(is_whole=is_whole)

@@ -171,7 +171,7 @@ async def open_jobs(
         now,
         pace.expire_every_s,
         pace.orphans_every_s,
-        kept.results.surplus,
+        kept.results,
     )
     return Jobs(service, scheduler, replica, sweeper, tallies, results, kept)
 

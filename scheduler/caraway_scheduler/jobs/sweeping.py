@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
 
 from caraway_core.concurrency.clocks import DateClock
+from caraway_core.concurrency.quotas import Quota
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
@@ -31,9 +31,9 @@ class Sweeper:
         clock: DateClock,
         expire_every_s: float = EXPIRE_EVERY_S,
         orphans_every_s: float = ORPHANS_EVERY_S,
-        surplus: Callable[[], Iterable[JobId]] = tuple,
+        quota: Quota[JobId] | None = None,
     ) -> None:
-        """Take what tells the jobs whose results are too much for their key."""
+        """Take the quota that results count towards."""
         self._replica = shared.replica
         self._committer = shared.committer
         self._results = results
@@ -41,7 +41,7 @@ class Sweeper:
         self._kept_s = shared.kept_s
         self._expire_every_s = expire_every_s
         self._orphans_every_s = orphans_every_s
-        self._surplus = surplus
+        self._quota = quota
 
     async def sweep_jobs(self) -> None:
         """Sweep until cancelled; retry failed work in the next round."""
@@ -63,7 +63,7 @@ class Sweeper:
         now = self._clock()
         for stored_job in self._replica.expired(now):
             await self._close(stored_job, states.closed(stored_job.job, now), "expired")
-        for job_id in list(self._surplus()):
+        for job_id in self._quota.surplus() if self._quota is not None else ():
             held_now = self._replica.get(job_id)
             if held_now is not None and held_now.job.status == "SUCCEEDED":
                 early = states.closed_early(held_now.job, now)

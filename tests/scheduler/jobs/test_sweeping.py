@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core import errors
+from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.job_index import JobIndex
 from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob, Totals
@@ -103,9 +104,12 @@ def test_results_that_are_too_much_for_their_key_are_removed_early() -> None:
         for each in held:
             await world.chunk(each.job.result_key)
         seen: Any = Seen(*held)
+        quota: Quota[JobId] = Quota("results", QuotaLimits(most_bytes_each=1))
+        for each in held:
+            quota.count("key", each.job.job_id, 1)
         of = Sweeper(
             _shared(world, seen), world.results, lambda: NOW,
-            surplus=lambda: [held[0].job.job_id],
+            quota=quota,
         )  # fmt: skip
         await of.expire()
         assert [(await world.standing(each.job)).status for each in held] == ["CLOSED", "SUCCEEDED"]

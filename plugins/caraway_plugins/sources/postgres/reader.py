@@ -3,9 +3,9 @@
 import atexit
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +34,14 @@ WHERE name = 'client_connection_check_interval'
 """Makes the server stop a statement when its client disappears, for example is killed."""
 
 
+class TableConnections(Protocol):
+    """Opens connections to the databases of tables; the reader implements it."""
+
+    def connect(self, table: RemoteTable) -> Any:
+        """Open a connection to the database of a table."""
+        ...
+
+
 class PostgresRows(PooledRows):
     """The rows of a statement, read in batches."""
 
@@ -42,13 +50,13 @@ class PostgresRows(PooledRows):
     def __init__(
         self,
         pool: IdleConnections,
-        connected: Callable[[RemoteTable], Any],
+        connections: TableConnections,
         table: RemoteTable,
         sql: str,
         schema: pa.Schema,
     ) -> None:
         super().__init__(pool, table, sql, schema)
-        self._connected = connected
+        self._connections = connections
         self._cursor: Any = None
 
     @staticmethod
@@ -56,7 +64,7 @@ class PostgresRows(PooledRows):
         _close(connection)
 
     def _connect(self) -> Any:
-        self._connection = self._connected(self._table)
+        self._connection = self._connections.connect(self._table)
         with self._connection.cursor() as cursor:
             cursor.execute(_WATCHES_CLIENT)
             cursor.fetchall()
@@ -129,9 +137,10 @@ class PostgresReader(PooledReader, WritingReader):
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> PostgresRows:
         """Return the rows of a statement; it starts when the first rows are read."""
-        return PostgresRows(self._pool, self._connected, table, sql, schema)
+        return PostgresRows(self._pool, self, table, sql, schema)
 
-    def _connected(self, table: RemoteTable) -> Any:
+    def connect(self, table: RemoteTable) -> Any:
+        """Open a connection to the database of a table."""
         now_s = self._clock()
         self._databases.close_unused(now_s)
         return self._databases.connect(table.login, now_s)

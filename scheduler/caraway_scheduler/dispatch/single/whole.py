@@ -129,7 +129,7 @@ class WholeRunner:
             stream.schema,
             stream.reads_only_catalog,
             ended,
-            on_lost=self._reports.on_lost,
+            reports=self._reports,
         )
         merged.written = stream.written
         if statement.store is not None:

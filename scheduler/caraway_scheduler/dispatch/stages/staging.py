@@ -24,7 +24,6 @@ from caraway_scheduler.dispatch.tasks.merging import MergedStream
 from caraway_scheduler.dispatch.tasks.placing import Slots
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.running import (
-    READY_WAIT_S,
     Here,
     StagedQuery,
     StageRunner,
@@ -129,7 +128,7 @@ class StagedRunner:
             slots,
             self._reports,
             self._here,
-            partial(self._membership.wait_ready, 1, READY_WAIT_S),
+            self._membership,
         )
         drive = Drive(partial(self._asking.advance, answer.plan), staged.graph, runner)
         under_way = self._under_way[query_id] = _UnderWay(drive, runner)
@@ -173,7 +172,7 @@ class StagedRunner:
             staged.reads_only_catalog and not statement.logs,
             close,
             openers[at_once:],
-            self._reports.on_lost,
+            self._reports,
         )
         if order:
             stream.measure = StoredTotal(order.most_bytes).add

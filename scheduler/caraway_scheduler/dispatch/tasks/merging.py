@@ -14,9 +14,10 @@ from caraway_core.errors import (
     ExecutorLostError,
     QueryError,
 )
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_engine.rows import plain
+from caraway_scheduler.dispatch.tasks.reports import WorkReports
 from caraway_scheduler.dispatch.tasks.storing import CUT
 
 Opener = Callable[[], Awaitable[BatchStream]]
@@ -40,9 +41,9 @@ class MergedStream:
         reads_only_catalog: bool,
         on_close: Callable[[int, int], None],
         openers: Sequence[Opener] = (),
-        on_lost: Callable[[ExecutorId, str], None] = lambda _executor_id, _cause: None,
+        reports: WorkReports | None = None,
     ) -> None:
-        self._on_lost = on_lost
+        self._reports = reports
         self.schema = schema
         self.reads_only_catalog = reads_only_catalog
         self.written: TableName | None = None
@@ -134,8 +135,8 @@ class MergedStream:
         return plain.restored(batch, schema)
 
     def _cut_short(self, exc: CarawayError) -> QueryError:
-        if isinstance(exc, ExecutorLostError):
-            self._on_lost(exc.executor_id, exc.cause)
+        if isinstance(exc, ExecutorLostError) and self._reports is not None:
+            self._reports.on_lost(exc.executor_id, exc.cause)
         if self.written is not None:
             return ExecutionError(
                 f"{exc.message}; dataset '{self.written}' may or may not have been "

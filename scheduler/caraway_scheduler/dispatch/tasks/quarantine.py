@@ -75,24 +75,23 @@ class Quarantine:
         key = suspects.key(statement.sql, statement.parameters)
         over = await self._turns.await_turn(key)
         running = self._running[query_id] = _Running(key, self._returns)
-
-        def leave() -> None:
-            self._running.pop(query_id, None)
-            if not running.has_ended:
-                self._left[key] = self._clock()
-            over()
-
-        def ended() -> None:
-            running.has_ended = True
-            if not running.lost:
-                self.suspects.cleared(key)
-
+        turn = _Turn(self, query_id, running, over)
         try:
             stream = await run()
         except BaseException:
-            leave()
+            turn.release()
             raise
-        return _Watched(stream, leave, ended)
+        return _Watched(stream, turn)
+
+    def _leave(self, query_id: QueryId, running: _Running) -> None:
+        self._running.pop(query_id, None)
+        if not running.has_ended:
+            self._left[running.key] = self._clock()
+
+    def _answered(self, running: _Running) -> None:
+        running.has_ended = True
+        if not running.lost:
+            self.suspects.cleared(running.key)
 
     async def lost(self, query_id: QueryId, executor_id: ExecutorId) -> None:
         """Record that a statement lost an executor; returns when it may run again.
@@ -133,14 +132,31 @@ class Quarantine:
             self.suspects.ended(keys, end)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A statement that runs, as its stream knows it."""
+
+    quarantine: Quarantine
+    query_id: QueryId
+    running: _Running
+    over: Callable[[], None]
+
+    def release(self) -> None:
+        """Note that the statement runs no more, and let the next suspect run."""
+        self.quarantine._leave(self.query_id, self.running)
+        self.over()
+
+    def answered(self) -> None:
+        """Note that the answer was read completely."""
+        self.quarantine._answered(self.running)
+
+
 class _Watched(PinnedStream):
     """A stream that reports when it was read completely."""
 
-    def __init__(
-        self, stream: BatchStream, release: Callable[[], None], on_end: Callable[[], None]
-    ) -> None:
-        super().__init__(stream, release)
-        self._on_end = on_end
+    def __init__(self, stream: BatchStream, turn: _Turn) -> None:
+        super().__init__(stream, turn)
+        self._turn = turn
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
@@ -150,6 +166,6 @@ class _Watched(PinnedStream):
             return await anext(self._batches)
         except BaseException as exc:
             if isinstance(exc, StopAsyncIteration):
-                self._on_end()
+                self._turn.answered()
             self._release()
             raise

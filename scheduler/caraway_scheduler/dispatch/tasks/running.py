@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from caraway_core.changes import Logs
 from caraway_core.concurrency import tasks
@@ -76,6 +76,14 @@ class StagedQuery:
         return tuple(each for each in self.found if each.name.rpartition(".")[0].encode() in plan)
 
 
+class ReadyMembers(Protocol):
+    """The executors of a cluster; membership implements it."""
+
+    async def wait_ready(self, count: int, timeout_s: float) -> bool:
+        """Return whether so many executors are ready, after waiting for them."""
+        ...
+
+
 class StageRunner:
     """Runs the tasks of stages, keeps their outputs, and reruns tasks whose output was lost.
 
@@ -89,9 +97,9 @@ class StageRunner:
         slots: Slots,
         reports: WorkReports,
         here: Here,
-        wait_ready: Callable[[], Coroutine[Any, Any, bool]],
+        members: ReadyMembers,
     ) -> None:
-        self._wait_ready = wait_ready
+        self._members = members
         self._reports = reports
         self._here = here
         self.is_answered_here = False
@@ -365,7 +373,7 @@ class StageRunner:
         try:
             self._slots.lose(executor_id)
         except OverloadedError:
-            if not await self._wait_ready():
+            if not await self._members.wait_ready(1, READY_WAIT_S):
                 raise
             self._slots.lose(executor_id)
         for key, task in list(self._tasks.items()):

@@ -1,6 +1,5 @@
 """Has statements create and drop tables of source catalogs, and the tables listed at once."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol, cast
 
@@ -50,7 +49,7 @@ class DefiningDispatch(WrappedDispatch):
                 f"{definition.verb} '{definition.name}': an executor of the release before cannot; "
                 "nothing was done; try again when all are replaced"
             )
-        return _Defined(stream, lambda: self._tables.note(definition))
+        return _Defined(stream, self._tables, definition)
 
     async def ask(self, question: StatementQuestion[Answer]) -> Answer:
         """See `Dispatch.ask`."""
@@ -66,13 +65,16 @@ class _Defined(WrappedStream):
 
     is_at_end = False
 
-    def __init__(self, stream: BatchStream, note: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, stream: BatchStream, tables: DefinedTables, definition: TableDefinition
+    ) -> None:
         super().__init__(stream)
-        self._note: Callable[[], Awaitable[None]] | None = note
+        self._tables = tables
+        self._definition: TableDefinition | None = definition
 
     async def __anext__(self) -> pa.RecordBatch:
         batch = await super().__anext__()
-        if self._note is not None:
-            note, self._note = self._note, None
-            await note()
+        if self._definition is not None:
+            definition, self._definition = self._definition, None
+            await self._tables.note(definition)
         return batch

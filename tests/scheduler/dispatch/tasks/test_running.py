@@ -55,6 +55,11 @@ class Fleet:
         self.names_loser = True
         self.bytes = running.HERE_BYTES
 
+    async def wait_ready(self, count: int, timeout_s: float) -> bool:
+        if self.waits_ready:
+            self.ready.append(ExecutorId("new"))
+        return self.waits_ready
+
     async def run_task(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
@@ -108,11 +113,6 @@ def _read(inputs: Sequence[Input]) -> Counter[str]:
 
 
 def runner(fleet: Fleet, *executor_ids: ExecutorId) -> StageRunner:
-    async def wait_ready() -> bool:
-        if fleet.waits_ready:
-            fleet.ready.append(ExecutorId("new"))
-        return fleet.waits_ready
-
     async def on_loss(_: QueryId, executor_id: ExecutorId) -> None:
         fleet.suspected.append(executor_id)
 
@@ -131,7 +131,7 @@ def runner(fleet: Fleet, *executor_ids: ExecutorId) -> StageRunner:
     query = StagedQuery(QueryId("q"), "here", VERSION, shares)
     slots = Slots(lambda: list(fleet.ready), executor_ids or (E1, E2, E3))
     reports = WorkReports(DispatchTallies(), list[FinishedTask]().append, on_lost, on_loss)
-    made = StageRunner(query, any_fleet, slots, reports, here, wait_ready)
+    made = StageRunner(query, any_fleet, slots, reports, here, fleet)
     return made
 
 

@@ -52,7 +52,7 @@ def test_versions_of_statements_under_way_are_pinned_and_no_others(steps: list[i
     pins, held = Pins(), list[tuple[int, Any]]()
     for step in steps:
         if step < 0 and held:
-            held.pop(step % len(held))[1]()
+            held.pop(step % len(held))[1].release()
         elif step >= 0:
             held.append((step, pins.pin_catalogs(STATEMENT, snapshot(step), snapshot(step + 1))))
         pinned = pins.pinned(CatalogVersion(9))
@@ -64,8 +64,8 @@ def test_versions_of_statements_under_way_are_pinned_and_no_others(steps: list[i
 def test_release_twice_forgets_one_statement_only() -> None:
     pins = Pins()
     first, _ = pins.pin_catalogs(STATEMENT, snapshot(1)), pins.pin_catalogs(STATEMENT, snapshot(1))
-    first()
-    first()
+    first.release()
+    first.release()
     assert pins.pinned(CatalogVersion(2)).versions == {1}
 
 
@@ -109,6 +109,6 @@ async def test_close_that_fails_lets_go_too() -> None:
 
 
 async def test_stream_says_of_itself_what_the_inner_one_says() -> None:
-    stream = PinnedStream(Stream(), lambda: None)
+    stream = PinnedStream(Stream(), Pins().pin_catalogs(STATEMENT))
     assert (stream.schema, stream.written) == (BATCH.schema, "t")
     assert stream.reads_only_catalog and stream.is_at_end
