@@ -1,4 +1,4 @@
-"""Values of Python as SQL literals, each with its kind and the content of its template."""
+"""Spells values of Python as SQL literals of a dialect."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from caraway_core.loading.dialects import Kind
-from caraway_engine.remote.kinds import MOST_DIGITS, NotPushableError
+from caraway_core.loading.dialects import Dialect, Kind
+from caraway_engine.remote.kinds import MOST_DIGITS, NotPushableError, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,31 @@ class SqlLiteral:
     content: str
     digits: int = 0
     scale: int = 0
+
+
+def spelled(value: object, dialect: Dialect) -> Term:
+    """Return a value as an SQL literal of a dialect.
+
+    Raises:
+        NotPushableError: the dialect has none for it.
+    """
+    first, last = dialect.years
+    if isinstance(value, datetime.date) and not first <= value.year <= last:
+        raise NotPushableError("a date that the database has not")
+    found = literal_of(value)
+    if found.template not in dialect.literals:
+        raise NotPushableError(f"a literal of kind {found.template}")
+    sql = dialect.literals[found.template].format(_escaped(found.content, dialect))
+    return Term(sql, found.kind, digits=found.digits, scale=found.scale, is_literal=True)
+
+
+def _escaped(content: str, dialect: Dialect) -> str:
+    if "\\" in content and not dialect.backslash:
+        raise NotPushableError("a text with a backslash")
+    if "'" in content and not dialect.apostrophe:
+        raise NotPushableError("a text with an apostrophe")
+    content = content.replace("\\", dialect.backslash)
+    return content.replace("''", dialect.apostrophe)
 
 
 def literal_of(value: object) -> SqlLiteral:

@@ -5,7 +5,6 @@ and stays with the engine. No dialect can list comparisons of floating-point num
 differ), divisions (other digits), functions of text and time, and casts that may fail or round.
 """
 
-import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pyarrow as pa
 from caraway_core.loading import registry
 from caraway_core.loading.dialects import Dialect, Operation
 from caraway_core.tables import RemoteColumn
+from caraway_engine.remote import literals
 from caraway_engine.remote.kinds import (
     MOST_DIGITS,
     NotPushableError,
@@ -23,7 +23,6 @@ from caraway_engine.remote.kinds import (
     digits_of,
     kind_of,
 )
-from caraway_engine.remote.literals import literal_of
 
 types = pa.types
 _COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
@@ -108,12 +107,7 @@ class SqlWriter:
 
     def literal(self, value: object) -> Term:
         """Return a Python value as an SQL literal."""
-        first, last = self._dialect.years
-        if isinstance(value, datetime.date) and not first <= value.year <= last:
-            raise NotPushableError("a date that the database has not")
-        found = literal_of(value)
-        sql = self._literal(found.template, self._escaped(found.content))
-        return Term(sql, found.kind, digits=found.digits, scale=found.scale, is_literal=True)
+        return literals.spelled(value, self._dialect)
 
     def compared(self, name: str, left: Term, right: Term) -> Term:
         """Return a comparison; a floating-point comparison includes all rows that may match."""
@@ -358,19 +352,6 @@ class SqlWriter:
     def _compare_exactly(self, term: Term) -> None:
         if term.is_prefiltered:
             raise NotPushableError("values that compare otherwise")
-
-    def _literal(self, name: str, content: str) -> str:
-        if name not in self._dialect.literals:
-            raise NotPushableError(f"a literal of kind {name}")
-        return self._dialect.literals[name].format(content)
-
-    def _escaped(self, content: str) -> str:
-        if "\\" in content and not self._dialect.backslash:
-            raise NotPushableError("a text with a backslash")
-        if "'" in content and not self._dialect.apostrophe:
-            raise NotPushableError("a text with an apostrophe")
-        content = content.replace("\\", self._dialect.backslash)
-        return content.replace("''", self._dialect.apostrophe)
 
     def _cast(self, name: str, sql: str) -> str:
         if name not in self._dialect.casts:

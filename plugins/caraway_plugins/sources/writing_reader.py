@@ -1,7 +1,8 @@
 """The base of readers whose databases are written, too."""
 
-import importlib
-from typing import Any, ClassVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -10,41 +11,40 @@ from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable
 
 
-class WritingReader:
-    """Makes statements that write; each starts when it is run.
+@dataclass(frozen=True, slots=True)
+class DatabaseWriters:
+    """What makes the statements that write to one kind of database."""
 
-    Their modules `writer`, `merger` and `creator` are imported for the first of them, because most
-    processes only read.
-    """
+    insert: Callable[[RemoteTable, pa.Schema], RemoteInsert]
+    change: Callable[[RemoteTable, TableChange], RemoteChange]
+    merge: Callable[[RemoteTable, pa.Schema, TableMerge], RemoteInsert]
+    create: Callable[[TableDefinition, pa.Schema], RemoteInsert]
+    drop: Callable[[RemoteTable], RemoteChange]
 
-    writers: ClassVar[str]
-    """The package of the modules, and how the names of their classes begin: `package:Name`."""
+
+class WritingReader(ABC):
+    """Makes statements that write; each starts when it is run."""
+
+    @abstractmethod
+    def _writers(self) -> DatabaseWriters:
+        """Import and return the writers: not at start, because most processes only read."""
 
     def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
         """Return an INSERT of rows."""
-        insert: RemoteInsert = self._load("writer", "Insert")(table, columns)
-        return insert
+        return self._writers().insert(table, columns)
 
     def change(self, table: RemoteTable, change: TableChange) -> RemoteChange:
         """Return an UPDATE or DELETE."""
-        changed: RemoteChange = self._load("writer", "Change")(table, change)
-        return changed
+        return self._writers().change(table, change)
 
     def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> RemoteInsert:
         """Return a MERGE of rows."""
-        merged: RemoteInsert = self._load("merger", "Merge")(table, columns, merge)
-        return merged
+        return self._writers().merge(table, columns, merge)
 
     def create(self, definition: TableDefinition, columns: pa.Schema) -> RemoteInsert:
         """Return what creates a table with rows."""
-        creation: RemoteInsert = self._load("creator", "Creation")(definition, columns)
-        return creation
+        return self._writers().create(definition, columns)
 
     def drop(self, table: RemoteTable) -> RemoteChange:
         """Return what drops a table."""
-        drop: RemoteChange = self._load("creator", "Drop")(table)
-        return drop
-
-    def _load(self, module: str, name: str) -> Any:
-        package, _, start = self.writers.partition(":")
-        return getattr(importlib.import_module(f"{package}.{module}"), f"{start}{name}")
+        return self._writers().drop(table)

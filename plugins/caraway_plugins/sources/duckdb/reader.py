@@ -14,7 +14,7 @@ from caraway_plugins.sources.duckdb import attached
 from caraway_plugins.sources.duckdb.attached import AttachedFile
 from caraway_plugins.sources.duckdb.settings import SETTINGS
 from caraway_plugins.sources.endless_times import has_endless
-from caraway_plugins.sources.writing_reader import WritingReader
+from caraway_plugins.sources.writing_reader import DatabaseWriters, WritingReader
 
 _BATCH_ROWS = 64 * 1024
 
@@ -35,11 +35,16 @@ def connect(path: str) -> duckdb.DuckDBPyConnection:
 class DuckdbReader(WritingReader):
     """Reads tables of any number of files."""
 
-    writers = "caraway_plugins.sources.duckdb:Duckdb"
-
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "DuckdbRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return DuckdbRows(table, sql, schema)
+
+    def _writers(self) -> DatabaseWriters:
+        from caraway_plugins.sources.duckdb.creator import DuckdbCreation, DuckdbDrop
+        from caraway_plugins.sources.duckdb.merger import DuckdbMerge
+        from caraway_plugins.sources.duckdb.writer import DuckdbChange, DuckdbInsert
+
+        return DatabaseWriters(DuckdbInsert, DuckdbChange, DuckdbMerge, DuckdbCreation, DuckdbDrop)
 
 
 class DuckdbRows(DatabaseRows):

@@ -1,6 +1,7 @@
 """Datasets that are files on a server: what FTP and SFTP have in common."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from caraway_plugins.sources.params import Params
 _TIMEOUT_S = 30.0
 
 
-class FileServerSource:
+class FileServerSource(ABC):
     """A file, a folder or a glob pattern on a server; statements read copies in the cache."""
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
@@ -41,11 +42,11 @@ class FileServerSource:
         with self._connected(request, values) as (copies, path):
             return files.look(copies, path, values, request).fingerprint()
 
+    @abstractmethod
     def connect(
         self, address: FileServerAddress, request: SourceRequest, values: Params, timeout_s: float
     ) -> FileServer:
         """Open a connection to the server of a dataset."""
-        raise NotImplementedError
 
     @contextmanager
     def _connected(

@@ -11,7 +11,7 @@ import pymysql
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
 from caraway_plugins.sources.mysql import connecting, decoding
-from caraway_plugins.sources.writing_reader import WritingReader
+from caraway_plugins.sources.writing_reader import DatabaseWriters, WritingReader
 
 _BATCH_ROWS = 8 * 1024
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -23,11 +23,16 @@ _REFUSED = (1044, 1045, 1142, 1143, 1227, 1698)
 class MysqlReader(WritingReader):
     """Reads tables of any number of servers."""
 
-    writers = "caraway_plugins.sources.mysql:Mysql"
-
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "MysqlRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return MysqlRows(table, sql, schema)
+
+    def _writers(self) -> DatabaseWriters:
+        from caraway_plugins.sources.mysql.creator import MysqlCreation, MysqlDrop
+        from caraway_plugins.sources.mysql.merger import MysqlMerge
+        from caraway_plugins.sources.mysql.writer import MysqlChange, MysqlInsert
+
+        return DatabaseWriters(MysqlInsert, MysqlChange, MysqlMerge, MysqlCreation, MysqlDrop)
 
 
 class MysqlRows(DatabaseRows):

@@ -18,7 +18,7 @@ from caraway_plugins.sources.endless_times import has_endless
 from caraway_plugins.sources.idle_connections import IdleConnections
 from caraway_plugins.sources.pooled_rows import PooledReader, PooledRows
 from caraway_plugins.sources.postgres.databases import Databases
-from caraway_plugins.sources.writing_reader import WritingReader
+from caraway_plugins.sources.writing_reader import DatabaseWriters, WritingReader
 
 _BATCH_BYTES = 4 * 1024 * 1024
 _OVERFLOW = "22003"
@@ -121,7 +121,6 @@ class PostgresReader(PooledReader, WritingReader):
     """Reads tables of any number of servers, and reuses idle connections."""
 
     rows = PostgresRows
-    writers = "caraway_plugins.sources.postgres:Postgres"
 
     def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         super().__init__(clock)
@@ -138,6 +137,15 @@ class PostgresReader(PooledReader, WritingReader):
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> PostgresRows:
         """Return the rows of a statement; it starts when the first rows are read."""
         return PostgresRows(self._pool, self, table, sql, schema)
+
+    def _writers(self) -> DatabaseWriters:
+        from caraway_plugins.sources.postgres.creator import PostgresCreation, PostgresDrop
+        from caraway_plugins.sources.postgres.merger import PostgresMerge
+        from caraway_plugins.sources.postgres.writer import PostgresChange, PostgresInsert
+
+        return DatabaseWriters(
+            PostgresInsert, PostgresChange, PostgresMerge, PostgresCreation, PostgresDrop
+        )
 
     def connect(self, table: RemoteTable) -> Any:
         """Open a connection to the database of a table."""

@@ -14,7 +14,7 @@ from caraway_plugins.sources import database_rows
 from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
 from caraway_plugins.sources.decimal_texts import decimals
 from caraway_plugins.sources.sqlite import connecting, forms
-from caraway_plugins.sources.writing_reader import WritingReader
+from caraway_plugins.sources.writing_reader import DatabaseWriters, WritingReader
 
 _BATCH_ROWS = 16 * 1024
 
@@ -22,11 +22,16 @@ _BATCH_ROWS = 16 * 1024
 class SqliteReader(WritingReader):
     """Reads tables of any number of files."""
 
-    writers = "caraway_plugins.sources.sqlite:Sqlite"
-
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "SqliteRows":
         """Return the rows of a statement; it starts when the first rows are read."""
         return SqliteRows(table, _typed_by_first_row(sql, schema), schema)
+
+    def _writers(self) -> DatabaseWriters:
+        from caraway_plugins.sources.sqlite.creator import SqliteCreation, SqliteDrop
+        from caraway_plugins.sources.sqlite.merger import SqliteMerge
+        from caraway_plugins.sources.sqlite.writer import SqliteChange, SqliteInsert
+
+        return DatabaseWriters(SqliteInsert, SqliteChange, SqliteMerge, SqliteCreation, SqliteDrop)
 
 
 class SqliteRows(DatabaseRows):
