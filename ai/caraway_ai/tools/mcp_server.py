@@ -7,17 +7,18 @@ import logging
 import re
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from caraway_ai.loaded import AGAIN, Loaded, LoadStatus
 from caraway_ai.providers.params import scrubbed
 from caraway_ai.tools import arguments as arguments_
 from caraway_ai.tools.headers import authorization, parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
 from caraway_ai.tools.toolbox import is_name
 from caraway_core.concurrency import tasks
-from caraway_core.concurrency.backoff import USUAL, Backoff
+from caraway_core.concurrency.backoff import Backoff
 from caraway_core.errors import DeadlineError, NotInstalledError, ToolError
 from caraway_core.json_texts import strict_json
 from caraway_core.manifest.texts.units import seconds
@@ -41,7 +42,6 @@ _LARGEST_SCHEMA = 64 * 1024
 _CONNECTION_CLOSED, _REQUEST_TIMEOUT = -32000, -32001
 _SESSION_GONE = "Session terminated"
 """The client's message if a server does not know its session any more."""
-McpStatus = Literal["initializing", "ready", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +83,44 @@ class McpConnection:
         return self.target.startswith(("http://", "https://"))
 
 
+@dataclass(slots=True)
+class McpServerState(Loaded["Client", ToolError]):
+    """The state of a connection to an MCP server."""
+
+    KIND = "MCP server"
+    declared: DeclaredTool
+
+    @property
+    def name(self) -> str:
+        """The name of its tool in the manifest."""
+        return self.declared.name
+
+    @property
+    def label(self) -> str:
+        """The field of log lines that holds its name."""
+        return "tool"
+
+
 class McpServer:
     """A connection to an MCP server that is kept up, and the tools that it offers."""
 
     def __init__(self, declared: DeclaredTool, connection: McpConnection) -> None:
-        self.status: McpStatus = "initializing"
-        self.error = ""
+        self._state = McpServerState(declared)
         self._name = declared.name
         self._connection = connection
-        self._client: Client | None = None
+        self._held = AsyncExitStack()
         self._tools: Sequence[McpTool] = ()
         self._is_broken = asyncio.Event()
-        self._is_settled = asyncio.Event()
+
+    @property
+    def status(self) -> LoadStatus:
+        """Whether it is connected."""
+        return self._state.status
+
+    @property
+    def error(self) -> str:
+        """Why it is away, or why it was."""
+        return "" if self._state.error is None else self._state.error.message
 
     @property
     def group(self) -> str:
@@ -106,22 +132,23 @@ class McpServer:
 
     async def wait_settled(self) -> None:
         """Wait until the first attempt to connect succeeded or failed."""
-        await self._is_settled.wait()
+        await self._state.settled.wait()
 
     async def run(self) -> None:
         """Connect, and connect again whenever the connection breaks, until cancelled."""
-        retry = Backoff(USUAL)
         while True:
+            await self._state.keep_loading(self._connected, lambda: True)
             try:
-                await self._serve(retry)
+                async with self._held:
+                    while not await self._breaks():
+                        self._tools = await self._listed(self._state.callable())
             except BaseException as exc:
                 if tasks.ends(exc):
                     raise
-                self._failed(exc)
+                self._state.has_failed(_failure(exc))
             finally:
-                self._client, self._tools = None, ()
-                self._is_settled.set()
-            await asyncio.sleep(retry.failed())
+                self._state.loaded, self._tools = None, ()
+            await asyncio.sleep(Backoff(AGAIN).failed())
 
     async def call(self, name: str, arguments: Arguments) -> Any:
         """Call a tool of the server.
@@ -131,7 +158,7 @@ class McpServer:
         """
         from mcp.shared.exceptions import MCPError
 
-        client = self._client
+        client = self._state.loaded
         if client is None:
             raise ToolError(f"the MCP server '{self._name}' is away: {self.error}; try again later")
         try:
@@ -161,7 +188,20 @@ class McpServer:
             "again"
         )
 
-    async def _serve(self, retry: Backoff) -> None:
+    async def _connected(self) -> "Client":
+        """Connect, and list the tools.
+
+        Raises:
+            ToolError: the server is away, or is none.
+        """
+        try:
+            return await self._opened()
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
+            raise _failure(exc) from exc
+
+    async def _opened(self) -> "Client":
         # A second of imports: in a thread, and only where there is such a server.
         try:
             await asyncio.to_thread(importlib.import_module, "mcp.client.client")
@@ -174,19 +214,13 @@ class McpServer:
 
         self._is_broken.clear()
         wait_s = self._connection.timeout_s
-        async with (
-            self._transport() as transport,
-            Client(transport, read_timeout_seconds=wait_s) as client,
-        ):
+        async with AsyncExitStack() as held:
+            transport = await held.enter_async_context(self._transport())
+            client = await held.enter_async_context(Client(transport, read_timeout_seconds=wait_s))
             async with asyncio.timeout(wait_s):
                 self._tools = await self._listed(client)
-            self._client, self.status, self.error = client, "ready", ""
-            self._is_settled.set()
-            retry.succeeded()
-            logger.info("MCP server connected", extra={"tool": self._name,
-                        "tools": len(self._tools)})  # fmt: skip
-            while not await self._breaks():
-                self._tools = await self._listed(client)
+            self._held = held.pop_all()
+        return client
 
     async def _breaks(self) -> bool:
         """Wait until the connection breaks; return False when the tools are to be listed again."""
@@ -239,14 +273,6 @@ class McpServer:
         description = (remote.description or remote.title or remote.name)[:_LONGEST_DESCRIPTION]
         return McpTool(name, description, schema, self, remote.name)
 
-    def _failed(self, exc: BaseException) -> None:
-        self.status = "error"
-        causes = list(_leaves(exc))
-        told = "; ".join(dict.fromkeys(map(_worded, causes)))
-        if told != self.error:
-            logger.warning("MCP server is away", extra={"tool": self._name, "reason": told})
-        self.error = told
-
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
@@ -281,6 +307,10 @@ def _value(answer: "CallToolResult") -> Any:
         except ValueError:
             return texts[0]
     return [part.model_dump(by_alias=True, exclude_none=True) for part in answer.content]
+
+
+def _failure(exc: BaseException) -> ToolError:
+    return ToolError("; ".join(dict.fromkeys(map(_worded, _leaves(exc)))))
 
 
 def _leaves(exc: BaseException) -> list[BaseException]:

@@ -3,15 +3,16 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+from caraway_ai.loaded import Loaded
 from caraway_assist.hosting.copies import Copies
-from caraway_assist.loaded import Loaded
+from caraway_core.errors import ModelError
 from caraway_core.manifest import DeclaredEmbedder
 from caraway_core.process.durations import Durations, Labels
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 
 
 @dataclass(slots=True)
-class EmbedderState(Loaded[Embedder]):
+class EmbedderState(Loaded[Embedder, ModelError]):
     """The state of an embedding model. `spec` is None if one of its secrets is missing."""
 
     KIND = "embedding model"

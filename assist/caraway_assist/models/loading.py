@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import Protocol
 
+from caraway_ai.loaded import AGAIN
 from caraway_ai.local.sent_files import FileSender, SentFile
 from caraway_ai.protocols import ChatModel, HasResponses
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 from caraway_assist.hosting.service import Hosting
-from caraway_assist.loaded import AGAIN
 from caraway_assist.models.hosted import HostedChatModel
 from caraway_assist.models.limits import LimitSettings, ModelLimits
 from caraway_assist.models.metering import CallMeter, MeteredModel, MeteredResponses

@@ -5,10 +5,11 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from caraway_ai.loaded import Loaded
 from caraway_ai.protocols import ChatModel, ResponsesModel
 from caraway_assist.hosting.copies import Copies
-from caraway_assist.loaded import Loaded
 from caraway_assist.models.limits import ModelLimits
+from caraway_core.errors import ModelError
 from caraway_core.manifest import Model
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.spans import Span
@@ -39,7 +40,7 @@ class LoadedModel:
 
 
 @dataclass(slots=True)
-class ModelState(Loaded[LoadedModel]):
+class ModelState(Loaded[LoadedModel, ModelError]):
     """The state of a model of the manifest."""
 
     model: Model

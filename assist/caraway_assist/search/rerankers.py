@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from caraway_ai import judging
+from caraway_ai.loaded import Loaded
 from caraway_ai.protocols import ChatCompletion, ChatRequest
-from caraway_assist.loaded import Loaded
 from caraway_assist.search.tallies import RerankerTallies
 from caraway_core.concurrency.tasks import Tasks
 from caraway_core.errors import CarawayError, InvalidQueryError, ModelAwayError, ModelError
@@ -25,7 +25,7 @@ AskModel = Callable[[str, ChatRequest], Awaitable[ChatCompletion]]
 
 
 @dataclass(slots=True)
-class RerankerState(Loaded[LoadedReranker]):
+class RerankerState(Loaded[LoadedReranker, ModelError]):
     """The state of a reranker. `spec` is None if one of its secrets is missing."""
 
     KIND = "reranker"

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from caraway_assist.loaded import LoadStatus
+from caraway_ai.loaded import LoadStatus
 from caraway_assist.models.states import ModelState
 from caraway_core.errors import CarawayError
 from caraway_gateway.api import app_state

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from caraway_ai.tools import mcp_http
+from caraway_ai.tools import mcp_http, mcp_server
 from caraway_ai.tools.arguments import ToolArgumentsError
 from caraway_ai.tools.mcp_server import McpConnection, McpServer
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.toolbox import Toolbox
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ToolError
 from caraway_core.manifest.values.declared_tools import DeclaredTool
 from tests.kit.deadlines import eventually
@@ -76,6 +77,22 @@ async def test_a_server_that_ends_is_away_and_its_tools_with_it() -> None:
             return not server.tools()
 
         await eventually(is_away, "the tools of a server that ended are not listed")
+
+
+async def test_a_server_that_ended_is_connected_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "AGAIN", Delays(0.0, 0.0))
+    async with serving(sys.executable, str(UPSTREAM)) as server:
+        with pytest.raises(ToolError, match="failed"):
+            await server.call("dies", {})
+
+        async def is_back() -> bool:
+            try:
+                return await server.call("add", {"a": 2, "b": 3}) is not None
+            except ToolError:
+                return False
+
+        await eventually(is_back, "the server is connected again")
+        assert (server.status, server.error) == ("ready", "")
 
 
 async def test_a_command_that_is_not_there() -> None:

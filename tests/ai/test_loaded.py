@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from caraway_assist import loaded
-from caraway_assist.loaded import Loaded
+from caraway_ai import loaded
+from caraway_ai.loaded import Loaded
 from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ModelAwayError, ModelError
 
 
 @dataclass(slots=True)
-class Lamp(Loaded[str]):
+class Lamp(Loaded[str, ModelError]):
     """Something with a name."""
 
     KIND = "bright lamp"

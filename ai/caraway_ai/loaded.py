@@ -1,24 +1,26 @@
-"""Entries of the manifest that are loaded until they work: models and similar."""
+"""Entries of the manifest that are loaded until they work: models, MCP servers and similar."""
 
 import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar, cast
 
 from caraway_core.concurrency.backoff import Backoff, Delays
-from caraway_core.errors import ModelAwayError, ModelError
+from caraway_core.errors import ModelAwayError, ModelError, ToolError
 
 logger = logging.getLogger(__name__)
 AGAIN = Delays(2.0, 60.0, jitter=0.2)
 """The waits between attempts to load."""
 LoadStatus = Literal["initializing", "ready", "error"]
 T = TypeVar("T")
+E = TypeVar("E", ModelError, ToolError)
+"""How it fails."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Loaded(ABC, Generic[T]):
+class Loaded(ABC, Generic[T, E]):
     """Something that is loaded by name, its state, and its last error.
 
     `was_ready` is True if it was ready once. What fails later does not take this process out of
@@ -27,7 +29,7 @@ class Loaded(ABC, Generic[T]):
 
     KIND: ClassVar[str] = "model"
     status: LoadStatus = "initializing"
-    error: ModelError | None = None
+    error: E | None = None
     loaded: T | None = None
     was_ready: bool = False
     load_errors: int = 0
@@ -44,7 +46,7 @@ class Loaded(ABC, Generic[T]):
 
         Raises:
             ModelAwayError: it is loading.
-            ModelError: it could not be loaded.
+            ModelError, ToolError: it could not be loaded.
         """
         if self.loaded is not None:
             return self.loaded
@@ -58,10 +60,12 @@ class Loaded(ABC, Generic[T]):
             logger.info("%s ready", self.KIND, extra={self.label: self.name})
         self.status, self.error, self.was_ready = "ready", None, True
 
-    def has_failed(self, error: ModelError) -> None:
+    def has_failed(self, error: E) -> None:
         """Note a failure; the log has each reason once."""
         if self.error is None or self.error.message != error.message:
-            extra = {self.label: self.name, "code": error.code, "reason": error.message}
+            extra = {self.label: self.name, "reason": error.message}
+            if isinstance(error, ModelError):
+                extra["code"] = error.code
             logger.warning("%s failed", self.KIND, extra=extra)
         self.status, self.error = "error", error
         self.load_errors += 1
@@ -83,8 +87,8 @@ class Loaded(ABC, Generic[T]):
             while is_wanted():
                 try:
                     self.loaded = await load()
-                except ModelError as exc:
-                    self.has_failed(exc)
+                except (ModelError, ToolError) as exc:
+                    self.has_failed(cast(E, exc))  # A load raises no other.
                 else:
                     self.is_ready()
                     return True
