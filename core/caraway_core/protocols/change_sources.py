@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from caraway_core.changes import Changes
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
+from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import Twice
 
 
@@ -37,6 +39,13 @@ class ChangeRequest:
     primary_key: tuple[str, ...] = ()
     twice: Twice = "last"
     learned: Callable[[], pa.Schema | None] = lambda: None
+
+    def as_source(self) -> SourceRequest:
+        """Return the request for the table whose changes are followed."""
+        return SourceRequest(
+            self.name, self.connector, self.path, self.params, self.declared, "read",
+            Path(), Path(),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

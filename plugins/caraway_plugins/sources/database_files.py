@@ -112,6 +112,21 @@ def of_catalog(request: CatalogRequest, param: str, table: ListedTable | None) -
     )
 
 
+def of_server(request: CatalogRequest, param: str, table: ListedTable | None) -> SourceRequest:
+    """Return the request for a table of a catalog; without a table, for the server.
+
+    Raises:
+        DatasetError: `from` has a path.
+    """
+    if request.path:
+        raise DatasetError(
+            "invalid",
+            f"`from: {request.connector}` of a catalog takes no path; name one database in "
+            f"params.{param}, or schemas and tables in 'include'",
+        )
+    return of_catalog(request, param, table)
+
+
 def place(request: SourceRequest, param: str, table: ListedTable) -> RemoteTable:
     """Return where a table of a catalog is or will be, without its columns."""
     file = DatabaseFile.from_request(request, param)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +10,6 @@ import pyarrow as pa
 from caraway_core.changes import Changes, Op, joined, log_schema
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
-from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.changes.dynamodb import positions
 from caraway_plugins.changes.dynamodb.shards import ShardPage, TableStream
 from caraway_plugins.sources import params
@@ -105,12 +103,8 @@ def _look(request: ChangeRequest) -> FollowedItems:
     Raises:
         DatasetError: it cannot be followed; the message says what to change.
     """
-    asked = SourceRequest(
-        request.name, request.connector, request.path, request.params, request.declared, "read",
-        Path(), Path(),
-    )  # fmt: skip
     known = params.checked(request.connector, request.params)
-    described = tables.describe(asked, known)
+    described = tables.describe(request.as_source(), known)
     title, description = described.reads.title, described.description
     view = (description.get("StreamSpecification") or {}).get("StreamViewType")
     stream = description.get("LatestStreamArn")

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -83,10 +82,7 @@ def look(request: ChangeRequest, *, needs_key: bool = True) -> FollowedTable:
     Raises:
         DatasetError: it cannot be followed; the message says what to change.
     """
-    asked = SourceRequest(
-        request.name, request.connector, request.path, request.params, request.declared, "read",
-        Path(), Path(),
-    )  # fmt: skip
+    asked = request.as_source()
     schema, name = database_files.relation(asked)
     with describing.opened(asked) as (login, run):
         relation = (login["db"] if schema == "main" else schema, name)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from caraway_core.errors import DatasetError
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
@@ -37,10 +36,4 @@ class ClickhouseCatalog:
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:
-    if request.path:
-        raise DatasetError(
-            "invalid",
-            "`from: clickhouse` of a catalog takes no path; name one database in "
-            "params.clickhouse_db, or schemas and tables in 'include'",
-        )
-    return database_files.of_catalog(request, "clickhouse_db", table)
+    return database_files.of_server(request, "clickhouse_db", table)

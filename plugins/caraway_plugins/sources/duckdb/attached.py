@@ -7,9 +7,11 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, ClassVar
 
 import duckdb
 
+from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.duckdb.settings import SETTINGS
 
 _MOST_KEPT = 16
@@ -113,6 +115,30 @@ class AttachedFile:
     def close(self) -> None:
         """Close the DuckDB."""
         self._base.close()
+
+
+class FileStatement:
+    """A statement over a file, which uses the DuckDB of the file until it ends."""
+
+    stop_again_s: ClassVar[float] = 0.1
+    _table: RemoteTable
+    _connection: Any
+    _file: AttachedFile | None = None
+
+    def _attach(self, *, is_writing: bool = False) -> duckdb.DuckDBPyConnection:
+        self._file = taken(self._table.login["path"])
+        self._connection = cursor = self._file.cursor(is_writing=is_writing)
+        return cursor
+
+    def _stop(self) -> None:
+        if (connection := self._connection) is not None:
+            with suppress(duckdb.Error):
+                connection.interrupt()
+
+    def _drop(self) -> None:
+        if self._file is not None:
+            self._file.leave(self._connection)
+        self._file = self._connection = None
 
 
 _kept: dict[str, AttachedFile] = {}

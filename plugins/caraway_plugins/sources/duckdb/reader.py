@@ -1,7 +1,6 @@
 """Runs statements over DuckDB files, each of which is attached only while it is read."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -10,8 +9,7 @@ import pyarrow.compute as pc
 
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
-from caraway_plugins.sources.duckdb import attached
-from caraway_plugins.sources.duckdb.attached import AttachedFile
+from caraway_plugins.sources.duckdb.attached import FileStatement
 from caraway_plugins.sources.duckdb.settings import SETTINGS
 from caraway_plugins.sources.endless_times import has_endless
 from caraway_plugins.sources.writing_reader import DatabaseWriters, WritingReader
@@ -47,29 +45,16 @@ class DuckdbReader(WritingReader):
         return DatabaseWriters(DuckdbInsert, DuckdbChange, DuckdbMerge, DuckdbCreation, DuckdbDrop)
 
 
-class DuckdbRows(DatabaseRows):
+class DuckdbRows(FileStatement, DatabaseRows):
     """The rows of a statement, read in batches."""
 
     failures = (duckdb.Error, pa.ArrowException, OSError)
-    stop_again_s = 0.1
     advice = "run the query again"
-    _file: AttachedFile | None = None
 
     def _begin(self) -> Iterator[Any]:
-        self._file = attached.taken(self._table.login["path"])
-        self._connection = self._file.cursor()
-        self._connection.execute(self._sql)
-        return iter(self._connection.to_arrow_reader(_BATCH_ROWS))
-
-    def _stop(self) -> None:
-        if (connection := self._connection) is not None:
-            with suppress(duckdb.Error):
-                connection.interrupt()
-
-    def _drop(self) -> None:
-        if self._file is not None:
-            self._file.leave(self._connection)
-        self._file = self._connection = None
+        connection = self._attach()
+        connection.execute(self._sql)
+        return iter(connection.to_arrow_reader(_BATCH_ROWS))
 
     def _column(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
         if has_endless(values):

@@ -1,7 +1,6 @@
 """Writes to tables of DuckDB files, each statement in one transaction."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import duckdb
 import pyarrow as pa
@@ -13,22 +12,18 @@ from caraway_plugins.sources.database_writes import (
     Reason,
 )
 from caraway_plugins.sources.duckdb import attached
-from caraway_plugins.sources.duckdb.attached import AttachedFile
+from caraway_plugins.sources.duckdb.attached import FileStatement
 
 _ROWS = "rows of a statement"
 
 
-class DuckdbWrite(DatabaseWrite):
+class DuckdbWrite(FileStatement, DatabaseWrite):
     """A statement that writes to a table of a DuckDB file."""
 
     failures = (duckdb.Error, OSError)
-    stop_again_s = 0.1
-    _file: AttachedFile | None = None
 
     def _begin(self) -> None:
-        self._file = attached.taken(self._table.login["path"])
-        self._connection = self._file.cursor(is_writing=True)
-        self._connection.execute("BEGIN")
+        self._attach(is_writing=True).execute("BEGIN")
 
     def _commit(self) -> None:
         self._connection.execute("COMMIT")
@@ -39,16 +34,6 @@ class DuckdbWrite(DatabaseWrite):
     @property
     def _target(self) -> str:
         return ".".join(map(quoted, self._table.relation))
-
-    def _stop(self) -> None:
-        if (connection := self._connection) is not None:
-            with suppress(duckdb.Error):
-                connection.interrupt()
-
-    def _drop(self) -> None:
-        if self._file is not None:
-            self._file.leave(self._connection)
-        self._file = self._connection = None
 
     def _reason(self, exc: Exception) -> Reason:
         if isinstance(exc, duckdb.ConstraintException):

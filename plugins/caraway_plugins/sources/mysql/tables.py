@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core.errors import DatasetError
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
@@ -64,10 +63,4 @@ class MysqlCatalog:
 
 
 def _asked(request: CatalogRequest, table: ListedTable | None = None) -> SourceRequest:
-    if request.path:
-        raise DatasetError(
-            "invalid",
-            "`from: mysql` of a catalog takes no path; name one database in params.mysql_db, or "
-            "schemas and tables in 'include'",
-        )
-    return database_files.of_catalog(request, "mysql_db", table)
+    return database_files.of_server(request, "mysql_db", table)
