@@ -16,7 +16,7 @@ AGAIN = Delays(2.0, 60.0, jitter=0.2)
 LoadStatus = Literal["initializing", "ready", "error"]
 T = TypeVar("T")
 E = TypeVar("E", ModelError, ToolError)
-"""How it fails."""
+"""The error with which it fails."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -114,12 +114,12 @@ class McpServer:
 
     @property
     def status(self) -> LoadStatus:
-        """Whether it is connected."""
+        """The state of the connection."""
         return self._state.status
 
     @property
     def error(self) -> str:
-        """Why it is away, or why it was."""
+        """The reason why it is away."""
         return "" if self._state.error is None else self._state.error.message
 
     @property

@@ -12,7 +12,7 @@ class Stoppable(Protocol):
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it takes no more requests."""
+        """True once it takes no more requests."""
         ...
 
 
