@@ -86,7 +86,7 @@ test-cluster-events: setup
 test-cluster-pods: setup
 	$(PYTEST) -o timeout=600 -m full -k "not within_the_grace and not caraway-head" tests/charts/test_processes.py
 
-# The routes of the management service over PostgreSQL; `make test` has them over SQLite.
+# The management service over PostgreSQL; `make test` has it over SQLite, and only its store over both.
 test-databases: setup
 	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m full -k "postgresql and not 1000" -n $(WORKERS) --dist loadfile tests/management
 

@@ -1,4 +1,8 @@
-"""The databases that the tests run over."""
+"""The databases that the tests run over.
+
+`make test` runs the service over SQLite, and its store over both; `make test-databases` repeats the
+service over PostgreSQL.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -33,7 +37,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
     return management.new_postgres_url(request.getfixturevalue("postgres_server"))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def prepared_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
     """A new database of each kind, with tables and plans."""
     return management.prepared_url(request, tmp_path)
