@@ -25,24 +25,29 @@ def escapes(tree: ast.Module) -> Iterator[tuple[int, str]]:
             if node.attr in METHODS and _named(node)[1] not in groups:
                 yield node.lineno, f"{node.attr} without an owner"
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            name, _ = _named(node.value.func)
+            name = _last(node.value.func)
             if name in BRIDGES | {"gather", "shield"}:
                 yield node.lineno, f"what {name} returns is dropped"
-        elif isinstance(node, ast.Call) and _named(node.func)[0] in CALLBACKS:
+        elif isinstance(node, ast.Call) and _last(node.func) in CALLBACKS:
             for each in _callbacks(node):
                 called, receiver = _named(each)
                 if called in asynchronous and receiver in ("", "self"):
-                    yield node.lineno, f"{_named(node.func)[0]} of a coroutine"
+                    yield node.lineno, f"{_last(node.func)} of a coroutine"
         elif isinstance(node, ast.ImportFrom) and node.module == "asyncio":
             if names := (METHODS | BRIDGES) & {each.name for each in node.names}:
                 yield node.lineno, f"import of {', '.join(names)}"
 
 
 def _named(node: ast.AST) -> tuple[str, str]:
-    """Return the last name of an expression, and the text before it."""
+    """Return the last name of an expression, and the text before it, which takes long to make."""
+    return _last(node), ast.unparse(node.value) if isinstance(node, ast.Attribute) else ""
+
+
+def _last(node: ast.AST) -> str:
+    """Return the last name of an expression."""
     if isinstance(node, ast.Attribute):
-        return node.attr, ast.unparse(node.value)
-    return (node.id, "") if isinstance(node, ast.Name) else ("", "")
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _groups(tree: ast.Module) -> set[str]:
@@ -53,7 +58,7 @@ def _groups(tree: ast.Module) -> set[str]:
             if ast.unparse(node.context_expr) == "asyncio.TaskGroup()":
                 found.add(ast.unparse(node.optional_vars))
         elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
-            if "asyncio.TaskGroup" in ast.unparse(node.annotation):
+            if any(_last(each) == "TaskGroup" for each in ast.walk(node.annotation)):
                 found.add(node.arg if isinstance(node, ast.arg) else ast.unparse(node.target))
     return found
 
@@ -69,7 +74,7 @@ def _callbacks(call: ast.Call) -> Iterator[ast.expr]:
     for argument in call.args[:2]:
         if isinstance(argument, ast.Lambda) and isinstance(argument.body, ast.Call):
             yield argument.body.func
-        elif isinstance(argument, ast.Call) and _named(argument.func)[0] == "partial":
+        elif isinstance(argument, ast.Call) and _last(argument.func) == "partial":
             yield argument.args[0]
         else:
             yield argument

@@ -89,8 +89,9 @@ def losers(tree: ast.Module) -> Iterator[int]:
     On Python 3.11, it loses a cancellation that comes at the end of the awaited object.
     """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "asyncio.wait_for":
-            yield node.lineno
+        if isinstance(node, ast.Attribute) and node.attr == "wait_for":
+            if ast.unparse(node.value) == "asyncio":
+                yield node.lineno
         if isinstance(node, ast.ImportFrom) and node.module == "asyncio":
             if any(each.name == "wait_for" for each in node.names):
                 yield node.lineno
