@@ -11,6 +11,7 @@ from typing import Any
 
 from caraway_acceleration.refresh import overrides, refreshing
 from caraway_acceleration.refresh import refresh_events as events
+from caraway_acceleration.refresh.awaited_runs import AwaitedRuns
 from caraway_acceleration.refresh.counting import Counted, Counting, Ended
 from caraway_acceleration.refresh.refreshing import RefreshState
 from caraway_acceleration.refresh.reloading import LoadPlan, Reloading
@@ -74,7 +75,7 @@ class Refresher:
         self._ended_at = clock()
         self._stored = StoredSize()
         self._run_began_at = self._ended_at
-        self._awaited: list[tuple[events.RunNumber, asyncio.Future[None]]] = []
+        self._awaited = AwaitedRuns()
 
     @property
     def state(self) -> RefreshState:
@@ -139,9 +140,7 @@ class Refresher:
         # A running refresh may have read the source earlier, so request the next one.
         run = events.RunNumber(self._state.runs + 1)
         self.ask(events.RefreshAsked())
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._awaited.append((run, ended))
-        await ended
+        await self._awaited.wait(run)
 
     def configure(self, settings: events.RefreshSettings) -> None:
         """Change the settings from the next refresh on; does nothing if they are unchanged."""
@@ -197,8 +196,7 @@ class Refresher:
             if self._run is not None:
                 self._run.cancel()
                 await asyncio.wait((self._run,))
-            for _, ended in self._awaited:
-                ended.cancel()
+            self._awaited.cancel()
 
     async def _persistently(self, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Retry an action until it succeeds, because a lost event would be missed."""
@@ -329,21 +327,7 @@ class Refresher:
             held = self._current.held
             counted.end(event, held.version if held else None)
         self._events.put_nowait(event)
-        self._tell_waiting(event)
-
-    def _tell_waiting(self, event: Ended) -> None:
-        over = [ended for run, ended in self._awaited if run <= event.run]
-        self._awaited = [each for each in self._awaited if each[0] > event.run]
-        for ended in over:
-            if ended.done():
-                continue
-            match event:
-                case events.Succeeded():
-                    ended.set_result(None)
-                case events.RunFailed(error=error):
-                    ended.set_exception(CarawayError(error))
-                case events.RunCancelled():
-                    ended.set_exception(CarawayError("the refresh was stopped"))
+        self._awaited.end(event)
 
     async def _give_up(self, begin: events.BeginRun) -> None:
         """Delete the request of a failed refresh that is not retried; its user is informed."""
