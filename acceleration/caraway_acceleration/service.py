@@ -16,6 +16,7 @@ from caraway_acceleration.changes.changing import Changeable
 from caraway_acceleration.changes.early_entries import EarlyEntries
 from caraway_acceleration.changes.ingesting import BaseWithLog, ChangesRefusedError, SourcePositions
 from caraway_acceleration.newest import NewestVersions, ReadingFunctions
+from caraway_acceleration.parents import Parents
 from caraway_acceleration.refresh import plans
 from caraway_acceleration.refresh.counting import Counting, RefreshRecords
 from caraway_acceleration.refresh.refresher import Refresher
@@ -112,6 +113,7 @@ class Accelerations:
             catalog,
             is_shared=sharing.is_shared,
         )
+        self._parents = Parents(self._kept, lambda: catalog.planned, self._versions.revisions)
         self._newest: NewestVersions | None = None
         if sharing.asks_newest:
             self._newest = NewestVersions(catalog, self._kept, self._versions.revisions, functions)
@@ -150,6 +152,8 @@ class Accelerations:
             counting=self.counting,
             models=self._models,
         )
+        if plan.is_following:
+            refresher.follow(partial(self._parents.position, state.name))
         kept = Accelerated(
             state.dataset,
             acceleration,
@@ -355,6 +359,7 @@ class Accelerations:
         self.catalog.moved()
         if name in self._kept:
             self._kept[name].moved()
+        self._parents.moved(name)
 
     def _changing(self, name: TableName) -> Accelerated:
         kept = self._accelerated(name)

@@ -57,6 +57,7 @@ def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyStat
         # Rows that arrived as changes cannot be loaded again from a source.
         reopens=acceleration.mode != "memory" or refresh.mode == "changes",
         search=dataset.search,
+        is_following=schedule is None and registry.connector(dataset.connector).is_copying,
     )
 
 

@@ -40,6 +40,11 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentsMoved:
+    """The rows of datasets that this one copies may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetryDue:
     """The delay of `RetryIn` for this run has passed."""
 
@@ -110,7 +115,7 @@ OfRun = Succeeded | RunFailed | RunCancelled
 OfRows = Damaged | RowsRestored | RowsLost
 """Events about stored rows."""
 
-Event = RefreshAsked | Due | RetryDue | VersionSeen | OfRows | Configured | OfRun
+Event = RefreshAsked | Due | ParentsMoved | RetryDue | VersionSeen | OfRows | Configured | OfRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,8 @@ class BeginRun:
     ask: str = ""
     has_own_sql: bool = False
     """True if the request has its own `refresh_sql`, which overrides the stored setting."""
+    is_following: bool = False
+    """True if it does nothing where the rows are those of the datasets that it copies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from caraway_acceleration.refresh import overrides, refreshing
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.awaited_runs import AwaitedRuns
 from caraway_acceleration.refresh.counting import Counted, Counting, Ended
+from caraway_acceleration.refresh.pauses import CopyPauses
 from caraway_acceleration.refresh.refreshing import RefreshState
 from caraway_acceleration.refresh.reloading import LoadPlan, Reloading
 from caraway_acceleration.refresh.sources import DatasetSources, VectorModels
-from caraway_acceleration.refresh.turns import VersionTurns
+from caraway_acceleration.refresh.turns import ParentPosition, VersionTurns
 from caraway_acceleration.versions.current_version import CurrentVersion
 from caraway_acceleration.versions.making import StoredSize
 from caraway_acceleration.versions.version import DatasetVersion
@@ -33,6 +34,7 @@ _DELAYS = Delays(0.5, RENEW_S, jitter=0.2)
 _UNFORESEEN = "the refresh failed for a reason that is in the log of the scheduler"
 _MOST_EVENTS = 256
 _NEWS, _MOVED = events.VersionSeen(-1), events.VersionSeen(0)
+_PARENTS = events.ParentsMoved()
 Tell = Callable[[TableName, RefreshState, StoredSize], None]
 
 
@@ -58,7 +60,8 @@ class Refresher:
         self._wishes = current.wishes()
         self._asked = ""
         self._configured = plan.settings
-        self._noted: set[events.VersionSeen] = set()
+        self._noted: set[events.VersionSeen | events.ParentsMoved] = set()
+        self._pauses = CopyPauses()
         reloading = Reloading(plan, current, sources, clock, self, models)
         self._turns = VersionTurns(current, reloading)
         self._clock = clock
@@ -162,7 +165,15 @@ class Refresher:
         """Note that a change published a version in this process."""
         self._note(_MOVED)
 
-    def _note(self, seen: events.VersionSeen) -> None:
+    def follow(self, position: ParentPosition) -> None:
+        """Compare its rows with the state of the datasets that it copies."""
+        self._turns.position = position
+
+    def parents_moved(self) -> None:
+        """Note that datasets which this one copies may have other rows."""
+        self._note(_PARENTS)
+
+    def _note(self, seen: events.VersionSeen | events.ParentsMoved) -> None:
         """Queue an event once: its handler reads the latest state anyway."""
         if seen not in self._noted:
             self._noted.add(seen)
@@ -238,6 +249,8 @@ class Refresher:
         if self._plan.settings.refresh_mode in ("full", "append"):
             due = self._plan.timetable.first(self._clock(), made_at, random.random())
             self._set_due(due)
+        if version is not None and self._plan.is_following:
+            self.parents_moved()
 
     async def _take(self, event: events.Event) -> None:
         if isinstance(event, events.VersionSeen):
@@ -246,6 +259,10 @@ class Refresher:
             if held is None or not self._current.is_readable(held.version):
                 return
             event = events.VersionSeen(held.version.number)
+        elif isinstance(event, events.ParentsMoved):
+            self._noted.discard(event)
+            if not self._has_source:
+                return  # It is compared with them once its source is there.
         try:
             self._state, effects = refreshing.apply(self._state, event)
         except refreshing.RefreshRefusedError as exc:
@@ -287,7 +304,8 @@ class Refresher:
         run, name = begin.run, self._plan.name
         ended: Ended = events.RunCancelled(run)
         try:
-            await asyncio.sleep(begin.delay_s)
+            await asyncio.sleep(self._pauses.rest_s() if begin.is_following else begin.delay_s)
+            self._pauses.begin()
             self._counted = self._counting.count_refresh(name, begin.mode)
             ended = events.Succeeded(run, await self._turns.await_turn(begin))
         except BaseException as exc:
@@ -322,6 +340,7 @@ class Refresher:
 
     def _end(self, event: Ended) -> None:
         self._run, self._ended_at = None, self._clock()
+        self._pauses.end()
         counted, self._counted = self._counted, None
         if counted is not None:
             held = self._current.held

@@ -34,6 +34,8 @@ class RefreshRequest:
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
     delay_s: float = 0.0
     ask: str = ""
+    is_following: bool = False
+    """True if other datasets moved, which this one copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ def apply(state: RefreshState, event: Event) -> Outcome:
             if state.running is not None or not _is_automatic(state.settings):
                 return state, ()
             return _begin(state, RefreshRequest())
+        case events.ParentsMoved():
+            return _followed(state)
         case events.RetryDue(number):
             if state.retry is None or state.retry.number != number:
                 return state, ()
@@ -126,6 +130,16 @@ def _asked(state: RefreshState, event: events.RefreshAsked) -> Outcome:
     request = RefreshRequest(event.overrides, delay_s, event.ask)
     if state.running is not None:
         return replace(state, waiting=request), ()
+    return _begin(state, request)
+
+
+def _followed(state: RefreshState) -> Outcome:
+    """Copy the rows of the parents once more, after the running refresh if there is one."""
+    if not _is_automatic(state.settings):
+        return state, ()
+    request = RefreshRequest(is_following=True)
+    if state.running is not None:
+        return replace(state, waiting=state.waiting or request), ()
     return _begin(state, request)
 
 
@@ -204,8 +218,9 @@ def _begin(state: RefreshState, request: RefreshRequest, attempt: int = 1) -> Ou
     )
     own = overrides.refresh_sql
     begin = events.BeginRun(
-        number, mode, own or settings.refresh_sql, request.delay_s, request.ask, own is not None
-    )
+        number, mode, own or settings.refresh_sql, request.delay_s, request.ask, own is not None,
+        request.is_following,
+    )  # fmt: skip
     return replace(state, running=run, waiting=None, retry=None, runs=number), (begin,)
 
 

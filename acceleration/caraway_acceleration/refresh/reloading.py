@@ -56,6 +56,8 @@ class LoadPlan:
     """True if a version of an earlier process needs no refresh at the start."""
     search: SearchColumns = NO_SEARCH
     """The columns that can be searched; vectors of some are generated."""
+    is_following: bool = False
+    """True if it is refreshed when the datasets are that it copies, and has no schedule."""
 
 
 class LoadProgress(Protocol):

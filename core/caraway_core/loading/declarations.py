@@ -49,6 +49,8 @@ class Connector(Declaration):
     """The seconds after which it is asked again whether its data changed."""
     is_writable: bool = False
     """Statements may change rows that follow its changes, as these exist only here."""
+    is_copying: bool = False
+    """Its rows are those of other datasets, whose refreshes its accelerated datasets follow."""
 
     @property
     def has_changes(self) -> bool:

@@ -78,7 +78,7 @@ WEB = Connector(
     hidden_params=api.DYNAMIC,
 )
 MEMORY = Connector("caraway_plugins.sources.memory:MemorySource", frozenset({"data"}))
-LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset())
+LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset(), is_copying=True)
 DELTA = Connector(
     "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
 )

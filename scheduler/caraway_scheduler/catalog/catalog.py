@@ -17,7 +17,7 @@ from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.values.values import VIEW
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.statements import SystemTable
+from caraway_core.statements import SystemTable, ViewFacts
 from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes, polling, settling
 from caraway_scheduler.catalog.asking import SourceCalls
@@ -89,6 +89,11 @@ class Catalog:
         """The views of the manifest with their current states."""
         judge = self.judge()
         return {name: judge.state(view) for name, view in self._views.items()}
+
+    @property
+    def planned(self) -> Mapping[TableName, ViewFacts]:
+        """What the plans of views read, also of datasets over other ones."""
+        return self._installer.planned.views
 
     @property
     def state(self) -> CatalogVersion:

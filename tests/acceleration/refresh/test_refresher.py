@@ -80,6 +80,7 @@ class Site:
         self.clock = Clock(1_000_000.0)
         self.store = SqliteStateStore(folder / "state.db", self.clock, poll_s=0.02)
         self.place = ResultPlace("file", str(folder / "datasets"))
+        self.parent = "loaded"
         self._stack = stack
         stack.push_async_callback(self.store.aclose)
 
@@ -100,6 +101,7 @@ class Site:
         rows: int = 10,
         attempts: int | None = 0,
         ahead: timedelta = timedelta(),
+        parents: "Site | None" = None,
     ) -> Kept:
         dispatch = GatedDispatch(
             InProcessDispatch(LocalExecutor(EngineSettings(1, None)), ExecutorId(scheduler), 1)
@@ -136,7 +138,13 @@ class Site:
             show,
             clock,
         )
-        refresher = Refresher(plan, current, tell, GivenSources(SCHEMA), clock=clock)
+
+        async def position() -> str | None:
+            return parents.parent if parents is not None else None
+
+        sources = GivenSources(SCHEMA)
+        refresher = Refresher(plan, current, tell, sources, clock=clock)
+        refresher.follow(position)
         working = asyncio.create_task(refresher.run())
         following = asyncio.create_task(_follow(VersionStore(store, scheduler), refresher))
         for task in (working, following):
@@ -173,6 +181,26 @@ async def test_one_loads_and_all_show_the_same_version(tmp_path: Path) -> None:
         await one.at(2)
         assert one.shown == two.shown
         assert [sum(c.row_count for c in table.chunks) for table in one.shown] == [10, 10]
+
+
+async def test_one_scheduler_copies_what_all_are_told_to_copy(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.keep("one", parents=place)
+        await one.at(1)
+        two = await place.keep("two", parents=place)
+        await two.at(1)
+        before = len(one.dispatch.executed) + len(two.dispatch.executed)
+        place.parent = "moved"
+        for kept in (one, two):
+            kept.refresher.parents_moved()
+        await place.agree(one, two, 2)
+        two.refresher.parents_moved()
+        one.ask()
+        await place.agree(one, two, 3)
+        assert one.refresher.version is not None
+        assert (one.refresher.version.number, one.refresher.version.position) == (3, "moved")
+        # Two versions were made, although each heard of the move.
+        assert len(one.dispatch.executed) + len(two.dispatch.executed) == 2 + before
 
 
 async def test_concurrent_refreshes_take_turns(tmp_path: Path) -> None:

@@ -50,6 +50,25 @@ def test_a_failed_refresh_lets_the_waiting_one_start(end: Event) -> None:
     assert state.version == 7
 
 
+def test_moved_parents_begin_a_refresh_or_one_after_that_which_runs() -> None:
+    state, effects = after(LOADED, events.ParentsMoved())
+    assert effects == [BeginRun(ONE, "full", None, 0.0, is_following=True)]
+    state, effects = after(state, events.ParentsMoved(), events.ParentsMoved())
+    assert effects == []
+    state, effects = after(state, events.Succeeded(ONE, 8))
+    assert effects[-1] == BeginRun(TWO, "full", None, 0.0, is_following=True)
+    state, effects = after(state, events.RunFailed(TWO, "away"))
+    assert state.version == 8 and state.running is None
+
+
+def test_moved_parents_leave_a_requested_refresh_as_it_is() -> None:
+    asked = events.RefreshAsked(SOME)
+    state, _ = after(LOADED, events.RefreshAsked(), asked, events.ParentsMoved())
+    assert state.waiting is not None and state.waiting.overrides == SOME
+    disabled = replace(LOADED, settings=events.RefreshSettings(refresh_mode="disabled"))
+    assert after(disabled, events.ParentsMoved()) == (disabled, [])
+
+
 def test_a_failed_refresh_keeps_the_old_version_and_its_reason_and_is_tried_again() -> None:
     state, effects = after(LOADED, events.Due(), events.RunFailed(ONE, "no such bucket"))
     assert effects == [RetryIn(ONE, DELAYS.delay_s(1)), ScheduleNext()]
