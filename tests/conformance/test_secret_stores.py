@@ -10,7 +10,8 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_core.loading import registry
 from caraway_core.manifest.secrets.references import SecretResolver, SecretStore
-from tests.kit import secret_servers
+from tests.kit import azure_vault, secret_servers
+from tests.kit.memory_keyrings import MemoryKeyring
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
 from tests.kit.secret_servers import TOKEN, SecretServer
 
@@ -122,11 +123,44 @@ class AwsPlace:
         return {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
 
 
+class AzurePlace:
+    def __init__(self, _folder: Path, server: SecretServer, _aws: S3Server) -> None:
+        self._server = server
+
+    def write(self, name: str, value: str) -> None:
+        self._server.secrets["azure"] = {name: value}
+
+    def params(self) -> dict[str, str]:
+        url = self._server.url
+        return {"path": "my-vault", "azure_vault_url": url, "azure_authority_host": url,
+                "azure_tenant_id": "tenant"}  # fmt: skip
+
+    def environ(self) -> dict[str, str]:
+        secret = azure_vault.CLIENT["client_secret"]
+        return {"AZURE_CLIENT_ID": "app", "AZURE_CLIENT_SECRET": secret}
+
+
+class KeyringPlace:
+    def __init__(self, _folder: Path, _server: SecretServer, _aws: S3Server) -> None:
+        MemoryKeyring.passwords.clear()
+
+    def write(self, name: str, value: str) -> None:
+        MemoryKeyring.passwords["caraway", name] = value
+
+    def params(self) -> dict[str, str]:
+        return {}
+
+    def environ(self) -> dict[str, str]:
+        return {"PYTHON_KEYRING_BACKEND": "tests.kit.memory_keyrings.MemoryKeyring"}
+
+
 STORES: Mapping[str, Any] = {
     "aws_secrets_manager": AwsPlace,
+    "azure_keyvault": AzurePlace,
     "dotenv": DotEnvPlace,
     "env": EnvPlace,
     "file": FilePlace,
+    "keyring": KeyringPlace,
     "kubernetes": KubernetesPlace,
     "vault": VaultPlace,
 }

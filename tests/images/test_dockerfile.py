@@ -193,8 +193,8 @@ print(*{{name.lower().replace("_", "-") for root in roots for name in known.get(
     held = set(re.findall(r"^([a-z0-9.-]+)==", pinned, re.MULTILINE))
     # Imported where they happen to be installed, by those that can do without; psutil is Ray's own.
     optional = {
-        "backports.zstd", "bcrypt", "pandas", "psutil", "rfc3339-validator", "setuptools", "six",
-        "uvloop", "zstandard",
+        "backports.tarfile", "backports.zstd", "bcrypt", "pandas", "psutil", "rfc3339-validator",
+        "setuptools", "six", "uvloop", "zstandard",
     }  # fmt: skip
     # Several packages share the root `google`.
     shared = {name.lower() for name in packages_distributions()["google"]}

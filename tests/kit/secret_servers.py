@@ -1,4 +1,4 @@
-"""Servers that hold secrets, as far as stores ask them: of Vault, and of the Kubernetes API."""
+"""Servers that hold secrets, as far as stores ask them: of Vault, of Kubernetes, and of Azure."""
 
 import base64
 import json
@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
+
+from tests.kit import azure_vault
 
 TOKEN = "hunter2-token"
 ROLE = {"role_id": "reader", "secret_id": "hunter2-id"}
@@ -22,12 +25,16 @@ class SecretServer:
     lease_s: int = 0
     status: int | None = None
     """The status of all answers, in place of the usual ones."""
+    azure_token: str = TOKEN
     reads: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def get(self, path: str, headers: Any) -> tuple[int, Any]:
         """Return the answer to a GET."""
         if self.status is not None:
             return self.status, {"errors": ["hunter2 is broken"]}
+        if azure_vault.is_of_azure(path):
+            held = self.secrets.get("azure", {})
+            return azure_vault.get(path, headers, held, self.azure_token, self.lease_s or 3600)
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         if TOKEN not in (headers.get("x-vault-token"), bearer):
             return 403, {"errors": ["permission denied for hunter2"]}
@@ -42,6 +49,8 @@ class SecretServer:
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:
         """Return the answer to a login."""
+        if azure_vault.is_of_azure(path):
+            return azure_vault.post(path, body, self.azure_token, self.lease_s or 3600)
         if path == "/v1/auth/approle/login" and body == ROLE:
             return 200, {"auth": {"client_token": TOKEN, "lease_duration": 60}}
         if path == "/v1/auth/kubernetes/login" and body == {"role": "app", "jwt": "pod-jwt"}:
@@ -69,7 +78,9 @@ def serving() -> Iterator[SecretServer]:
 
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["content-length"]))
-            self._reply(*secrets.post(self.path, json.loads(content)))
+            is_form = "form" in self.headers.get("content-type", "")
+            body = dict(parse_qsl(content.decode())) if is_form else json.loads(content)
+            self._reply(*secrets.post(self.path, body))
 
         def _reply(self, status: int, document: Any) -> None:
             content = json.dumps(document).encode()

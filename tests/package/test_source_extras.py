@@ -153,6 +153,30 @@ def test_aws(tmp_path: Path, s3_server: S3Server) -> None:
         assert runtime.sql("SELECT id FROM other").json() == [{"id": 7}], runtime.logged()
 
 
+def test_keyring(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("id;word\n7;tea\n")
+    (tmp_path / "words.csv").write_text("id,word\n1,tea\n")
+    other = "{from: 'file:other.csv', name: other, params: {csv_delimiter: '${k:DELIMITER}'}}"
+    (tmp_path / "caraway.yaml").write_text(
+        f"{HEAD}secrets: [{{from: keyring, name: k}}]\ndatasets: [{WORDS}}}, {other}]\n"
+    )
+    (tmp_path / "given_keyring.py").write_text(
+        "from keyring.backend import KeyringBackend\n"
+        "class Given(KeyringBackend):\n"
+        "    priority = 1\n"
+        "    def get_password(self, service, username):\n"
+        "        return {('caraway', 'DELIMITER'): ';'}.get((service, username))\n"
+        "    set_password = delete_password = None\n"
+    )
+    environ = {
+        "PYTHON_KEYRING_BACKEND": "given_keyring.Given",
+        "PYTHONPATH": str(tmp_path),
+    }
+    program = environment("keyring") / "caraway"
+    with child(tmp_path, tmp_path, environ=environ, program=program) as runtime:
+        assert runtime.sql("SELECT id FROM other").json() == [{"id": 7}], runtime.logged()
+
+
 def test_dynamodb(tmp_path: Path) -> None:
     with dynamodb_server.serving() as server:
         server.create("items", {"id": "N"})

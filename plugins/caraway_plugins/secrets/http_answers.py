@@ -13,6 +13,14 @@ from caraway_core.errors import CarawayError
 _TIMEOUT_S = 10.0
 
 
+class RefusedSecretError(CarawayError):
+    """The service refuses the login, or it may not read the secret."""
+
+
+class AbsentSecretError(CarawayError):
+    """The service holds no such secret."""
+
+
 def call(
     title: str,
     method: str,
@@ -20,16 +28,21 @@ def call(
     headers: Mapping[str, str],
     body: Mapping[str, str] | None = None,
     authorities: str | None = None,
+    form: Mapping[str, str] | None = None,
 ) -> Mapping[str, Any]:
     """Return the JSON object of an answer. `authorities` is a file of certificates.
 
+    A `body` is sent as JSON, a `form` as one of the web.
+
     Raises:
-        CarawayError: the service cannot be reached, refuses the call, or answers something else.
+        RefusedSecretError: the login does not suffice.
+        AbsentSecretError: there is nothing at this path.
+        CarawayError: the service cannot be reached, or answers something else.
     """
     try:
         verify = True if authorities is None else ssl.create_default_context(cafile=authorities)
         with httpx.Client(timeout=_TIMEOUT_S, verify=verify) as client:
-            answer = client.request(method, url, headers=dict(headers), json=body)
+            answer = client.request(method, url, headers=dict(headers), json=body, data=form)
         document = answer.json() if answer.is_success else {}
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
         # Not chained: such errors quote addresses and answers.
@@ -37,12 +50,12 @@ def call(
             f"{title} cannot be read: the server cannot be reached; check its address"
         ) from None
     if answer.status_code in (401, 403):
-        raise CarawayError(
+        raise RefusedSecretError(
             f"{title} cannot be read: access is denied ({answer.status_code}); check the login "
             "and its rights"
         )
     if answer.status_code == 404:
-        raise CarawayError(f"{title} does not exist; check the path in `from`")
+        raise AbsentSecretError(f"{title} does not exist; check the path in `from`")
     if not answer.is_success or not isinstance(document, dict):
         raise CarawayError(f"{title} cannot be read: the server answered {answer.status_code}")
     return document

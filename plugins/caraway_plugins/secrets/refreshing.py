@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from caraway_core.errors import CarawayError
 
 logger = logging.getLogger(__name__)
-_FIRST_WAIT_S = 15.0
-_USUAL_S = 60.0
+FIRST_WAIT_S = 15.0
+USUAL_S = 60.0
 _LEAST_S = 1.0
 _PART = 2 / 3
 """The part of the life of secrets after which they are read again."""
@@ -34,6 +34,18 @@ class _State:
     values: Mapping[str, str] | None = field(default=None, repr=False)
     error: CarawayError | None = None
     is_tried: threading.Event = field(default_factory=threading.Event)
+    wakes: threading.Event = field(default_factory=threading.Event)
+    is_over: bool = False
+
+    def read_now(self) -> None:
+        """Have the thread read without waiting for its time."""
+        self.is_tried.clear()
+        self.wakes.set()
+
+    def end(self) -> None:
+        """Have the thread end."""
+        self.is_over = True
+        self.wakes.set()
 
 
 class RefreshedSecrets:
@@ -44,14 +56,13 @@ class RefreshedSecrets:
     """
 
     def __init__(
-        self, title: str, read: Callable[[], ReadSecrets], usual_s: float = _USUAL_S
+        self, title: str, read: Callable[[], ReadSecrets], usual_s: float = USUAL_S
     ) -> None:
         """Begin to read. `title` names the place in errors and logs."""
         self._title = title
         self._state = _State()
-        stop = threading.Event()
-        weakref.finalize(self, stop.set)
-        arguments = (title, read, usual_s, self._state, stop)
+        weakref.finalize(self, self._state.end)
+        arguments = (title, read, usual_s, self._state)
         threading.Thread(target=_keep, args=arguments, name="secrets", daemon=True).start()
 
     def get(self, name: str) -> str | None:
@@ -61,7 +72,7 @@ class RefreshedSecrets:
             CarawayError: the place could not be read yet.
         """
         state = self._state
-        if not state.is_tried.wait(_FIRST_WAIT_S):
+        if not state.is_tried.wait(FIRST_WAIT_S):
             raise CarawayError(f"{self._title} does not answer; it is tried again")
         if state.values is None:
             assert state.error is not None
@@ -74,7 +85,6 @@ def _keep(
     read: Callable[[], ReadSecrets],
     usual_s: float,
     state: _State,
-    stop: threading.Event,
 ) -> None:
     """Read secrets until the store is gone."""
     retry_s = _LEAST_S
@@ -92,7 +102,9 @@ def _keep(
             valid_s = usual_s if secrets.valid_s is None else _PART * secrets.valid_s
             wait_s = max(_LEAST_S, min(usual_s, valid_s))
         state.is_tried.set()
-        if stop.wait(wait_s):
+        state.wakes.wait(wait_s)
+        state.wakes.clear()
+        if state.is_over:
             return
 
 
