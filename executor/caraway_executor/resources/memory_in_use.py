@@ -7,9 +7,9 @@ executor would look full, and autoscaling would never remove it.
 import asyncio
 import os
 import time
-from collections.abc import Callable
 
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_executor.resources import freeing, usage
 from caraway_executor.resources.room import TaskMemory
 
@@ -26,8 +26,8 @@ class OwnMemory:
 
     def __init__(
         self,
-        clock: Callable[[], float] = time.monotonic,
-        processor_clock: Callable[[], float] = time.thread_time,
+        clock: SecondsClock = time.monotonic,
+        processor_clock: SecondsClock = time.thread_time,
     ) -> None:
         """Take the clock, and the processor time of the thread that asks."""
         self._clock = clock
