@@ -36,6 +36,7 @@ _BUILT_ROWS, _BUILT_BYTES = 2 * 1024 * 1024, 64 * 1024 * 1024
 
 Below, rows of the other side stay where they are: no join parts them by their keys."""
 _SORTS = "datafusion.optimizer.repartition_sorts"
+_ENDS = "datafusion.optimizer.enable_distinct_aggregation_soft_limit"
 _BUILT = "datafusion.optimizer.hash_join_single_partition_threshold"
 _LEAST_BUILT_ROWS, _LEAST_BUILT_BYTES = 128 * 1024, 1024 * 1024
 """The engine's own limits."""
@@ -46,11 +47,13 @@ class PlanRun:
     """How an optimized plan runs.
 
     If it `filters_early`, readers of Parquet drop rows before they decode all columns. If it
-    `sorts_apart`, each partition is sorted by itself, which is wrong for some unions.
+    `sorts_apart`, each partition is sorted by itself, which is wrong for some unions. If it
+    `ends_early`, DISTINCT with a LIMIT ends with its last row, which fails over windows.
     """
 
     filters_early: bool = False
     sorts_apart: bool = False
+    ends_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Pools:
             **_UNCHANGED,
             **(_EARLY if running.filters_early else {}),
             _SORTS: str(running.sorts_apart).lower(),
+            _ENDS: str(running.ends_early).lower(),
             _BUILT: str(max(_LEAST_BUILT_BYTES, _BUILT_BYTES // partitions)),
             f"{_BUILT}_rows": str(max(_LEAST_BUILT_ROWS, _BUILT_ROWS // partitions)),
         }
@@ -247,6 +251,14 @@ def new(
         # Partitions of a union with constants in a column sort without it, and with a LIMIT leave
         # out rows that others have by the rest of the key: wrong rows. apache/datafusion#23528
         .set(_SORTS, "false")
+        # A new sort of groups takes the LIMIT before they are whole: rows are missing.
+        # apache/datafusion#24927
+        .set("datafusion.optimizer.prefer_existing_sort", "true")
+        # Over a window, DISTINCT with a LIMIT fails. apache/datafusion#25350
+        .set(_ENDS, "false")
+        # It refuses values that are never NULL, such as those of IS TRUE, where the physical plan
+        # cannot tell. apache/datafusion#24096, apache/datafusion#25369
+        .set("datafusion.execution.skip_physical_aggregate_schema_check", "true")
     )
     for name, value in special.items():
         config = config.set(name, value)

@@ -184,10 +184,35 @@ FAULTS = (
     ),
     KnownFault(
         "lists-with-null",
-        "IN and NOT IN over lists with columns or NULL are merged as if none of them were NULL.",
+        "Lists of IN and NOT IN, and those that ORs of `=` become, are merged as if neither the "
+        "value nor anything in them were NULL.",
         Remedy.REWRITTEN,
-        "SELECT v, k NOT IN (1, NULL) AND k IN (1, 2) FROM t",
+        "SELECT v FROM t WHERE k NOT IN (1) OR k NOT IN (2)",
+        upstream=("datafusion#24246",),
         fixed_by="datafusion#24258",
+    ),
+    KnownFault(
+        "repeated-keys",
+        "A sort key that occurs twice in an aggregate or after DISTINCT ON is an error.",
+        Remedy.REWRITTEN,
+        "SELECT array_agg(v ORDER BY -v, -v) FROM t",
+        upstream=("datafusion#25398",),
+    ),
+    KnownFault(
+        "never-null",
+        "Groups by IS TRUE and IS FALSE are an error, as are some values that are never NULL and "
+        "occur twice in aggregates.",
+        Remedy.SET,
+        "SELECT DISTINCT (k = 1) IS TRUE FROM t",
+        upstream=("datafusion#24096", "datafusion#25369"),
+    ),
+    KnownFault(
+        "limited-groups-of-windows",
+        "DISTINCT or GROUP BY with LIMIT over a window is an error.",
+        Remedy.SET,
+        "SELECT DISTINCT k, count(*) OVER (PARTITION BY k) FROM t LIMIT 9",
+        upstream=("datafusion#25350",),
+        fixed_by="datafusion#25349",
     ),
     KnownFault(
         "distinct-from-too-far",

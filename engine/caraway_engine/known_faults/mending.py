@@ -23,11 +23,13 @@ from caraway_engine.known_faults import (
     joining,
     lengths,
     merged,
+    merged_lists,
     moments,
     ordering,
     overflow,
     quantified,
     repeated,
+    repeated_keys,
     right_joins,
     scopes,
     sort_keys,
@@ -54,8 +56,14 @@ _WORDS = (
     "using", "natural", "distinct", "rand", "random", "uuid", "offset", "timestamptz", "zone",
     "timestamp", "interval", "embed", "right", "full", "nullif", "case", "greatest",
     "least", "pow", "power", "acos", "asin", "acosh", "atanh",
+    "array_has", "list_has", "array_contains", "list_contains",
 )  # fmt: skip
-_MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_TWO_LISTS = r"\bor\b.*\bor\b"
+_SORTED_CALL = r"(?:_value|_agg)\s*\(.*\border\b"
+_MAY_APPLY = re.compile(
+    rf"{_COMPUTES}|{_TWO_LISTS}|{_SORTED_CALL}|\b(?:{'|'.join(_WORDS)})\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
 _MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
@@ -289,6 +297,7 @@ def _mended(
         is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:
         is_needed |= ordering.mend(statement)
+    is_needed |= merged_lists.mend(statement, is_view=is_view)
     may_be_null_safe = "distinct" in words or bool(relations.null_safe)
     has_null_equality = may_be_null_safe and _is_null_safe(statement, relations.null_safe)
     is_measured = not _reads(statement, relations.unmeasured)
@@ -304,6 +313,8 @@ def _mended(
     for scope in reversed(list(scopes.scopes(statement))):
         names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
+        if has_order or "distinct" in words:
+            is_needed |= repeated_keys.mend(scope)
         types.types_of(
             scope,
             [

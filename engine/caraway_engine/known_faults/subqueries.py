@@ -1,9 +1,8 @@
 """Rewrites subqueries in conditions, which DataFusion 55 turns into joins that lose NULLs.
 
 If `x IN (subquery)` is not true, it becomes false even where NULL is correct. This shows under NOT,
-OR, IS NULL and in functions. IN and NOT IN over lists with columns or NULL are merged as if there
-were no NULL in them. A subquery that counts returns a row even if it counts nothing. The join of a
-correlated one has no such row.
+OR, IS NULL and in functions. A subquery that counts returns a row even if it counts nothing. The
+join of a correlated one has no such row.
 """
 
 from collections.abc import Iterator
@@ -22,8 +21,6 @@ _ANY_NULL = "EXISTS (SELECT 1 FROM (SELECT 1) AS any_rows(c) WHERE c IS NULL)"
 _COMPARED = {
     "Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=",
 }  # fmt: skip
-_LISTS = frozenset({"InList", "AnyOp", "AllOp"})
-_HAS = frozenset({"array_has", "list_has", "array_contains", "list_contains"})
 _INNER = ("Inner", "Join")
 
 
@@ -41,7 +38,7 @@ def mend(scope: SelectScope, types: Types) -> bool:
         # The engine also loses rows where the subquery of an outer row has none.
         if not is_negated or types.can_stand_alone(each["InSubquery"]["subquery"], scope)
     }
-    changes: list[tuple[Tree, Tree]] = [*_lists(scope.expressions(), types)]
+    changes: list[tuple[Tree, Tree]] = []
     for each in syntax.inside(conditions):
         new = _mended(each, scope, types, is_null_false)
         if new is not None:
@@ -75,40 +72,6 @@ def _two_valued(condition: Tree, is_top: bool) -> Iterator[tuple[Tree, bool]]:
             negated = syntax.unnested(inner["UnaryOp"]["expr"])
             if syntax.kind(negated) == "InSubquery":
                 yield negated, not negated["InSubquery"]["negated"]
-
-
-def _lists(expressions: list[Tree], types: Types) -> Iterator[tuple[Tree, Tree]]:
-    """Expand lists in which there may be NULL, if there is more than one list.
-
-    The engine may negate them: NOT (x IN (...)) becomes x NOT IN (...).
-    """
-    lists = [each for each in expressions if _is_list(each)]
-    for each in lists if len(lists) > 1 else ():
-        tree = each.get("InList")
-        if (
-            tree is None
-            or not tree["list"]
-            or all(_is_known(value, types) for value in tree["list"])
-        ):
-            continue
-        terms = {f"b{number}": value for number, value in enumerate(tree["list"])}
-        word, sign = ("AND", "<>") if tree["negated"] else ("OR", "=")
-        text = f" {word} ".join(f"__a {sign} __{name}" for name in terms)
-        yield each, {"Nested": syntax.filled(text, a=tree["expr"], **terms)}
-
-
-def _is_list(tree: Tree) -> bool:
-    """Return whether the engine makes a list of an expression, or may make one."""
-    return syntax.kind(tree) in _LISTS or syntax.function_name(tree) in _HAS
-
-
-def _is_known(value: Tree, types: Types) -> bool:
-    """Return whether a value is a constant that is not NULL."""
-    if syntax.kind(value) == "Value":
-        literal = value["Value"]["value"]
-        name = literal.get("Placeholder") if isinstance(literal, dict) else None
-        return literal != "Null" and (name is None or types.has_value(name))
-    return syntax.kind(value) == "TypedString" or syntax.number(value) is not None
 
 
 def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int]) -> Tree | None:

@@ -83,7 +83,11 @@ class Reruns:
         if known is None:
             logical = self.ordered(plan)
             pays = not plan.stored and self.early_filters_pay(logical, self._facts_of)
-            known = PlanRun(filters_early=pays, sorts_apart=sort_places.may_be_apart(logical))
+            known = PlanRun(
+                filters_early=pays,
+                sorts_apart=sort_places.may_be_apart(logical),
+                ends_early=sort_places.may_end_early(logical),
+            )
             with self._lock:
                 self._running[plan] = known
         return known

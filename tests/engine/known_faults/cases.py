@@ -19,6 +19,52 @@ _TWO_HUNDRED_YEARS = dt.timedelta(days=73_049)
 
 CASES = (
     *OF_NULLS,
+    answered(
+        "repeated-keys",
+        "SELECT DISTINCT ON (k) v FROM t ORDER BY k, k, v",
+        (10,), (20,), (50,), (40,),
+    ),
+    answered(
+        "repeated-keys",
+        "SELECT DISTINCT ON (k, t.k) k AS x, v FROM t ORDER BY 1, x, t.k, v DESC",
+        (1, 10), (2, 30), (3, 50), (None, 40),
+    ),
+    answered(
+        "repeated-keys",
+        "SELECT k, first_value(v ORDER BY v DESC, t.v) FROM t GROUP BY k",
+        (1, 10), (2, 30), (3, 50), (None, 40),
+    ),
+    answered(
+        "repeated-keys", "SELECT array_agg(v ORDER BY -v, -v) FROM t", ([50, 40, 30, 20, 10],)
+    ),
+    answered("never-null", "SELECT DISTINCT (k = 1) IS TRUE FROM t", (True,), (False,)),
+    answered(
+        "never-null", "SELECT (k = 1) IS NOT FALSE FROM t UNION SELECT (k = 1) IS UNKNOWN FROM t",
+        (True,), (False,),
+    ),
+    answered(
+        "never-null",
+        "SELECT count(*) FILTER (WHERE (k = 1) IS TRUE), "
+        "sum(v) FILTER (WHERE (k = 1) IS TRUE) FROM t",
+        (1, 10),
+    ),
+    answered(
+        "never-null",
+        "SELECT sum(CASE WHEN (CASE WHEN k > 1 AND v < 30 THEN k ELSE 0 END) BETWEEN 1 AND 2 "
+        "THEN 1 ELSE 0 END) FROM t",
+        (1,),
+    ),
+    answered(
+        "limited-groups-of-windows",
+        "SELECT DISTINCT k, count(*) OVER (PARTITION BY k) FROM t LIMIT 9",
+        (1, 1), (2, 2), (3, 1), (None, 1),
+    ),
+    answered(
+        "limited-groups-of-windows",
+        "SELECT k, n FROM (SELECT k, count(*) OVER (PARTITION BY k) AS n FROM t) q "
+        "GROUP BY k, n LIMIT 9",
+        (1, 1), (2, 2), (3, 1), (None, 1),
+    ),
     refused("integer-overflow", "SELECT x + 1 FROM big", "9223372036854775808 does not fit"),
     refused("integer-overflow", "SELECT 1 + x FROM big", "9223372036854775808 does not fit"),
     refused("integer-overflow", "SELECT x + id FROM big", "9223372036854775808 does not fit"),

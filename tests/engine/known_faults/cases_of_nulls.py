@@ -105,6 +105,22 @@ OF_NULLS = (
     ),
     answered("lists-with-null", "SELECT v FROM t WHERE k = ANY([1, 2]) AND NOT k IN (1, NULL)"),
     answered(
+        "lists-with-null",
+        "SELECT v FROM t WHERE k NOT IN (1) OR k NOT IN (2)",
+        (10,), (20,), (30,), (50,),
+    ),
+    answered(
+        "lists-with-null",
+        "SELECT v FROM t WHERE NOT ((k = 1 OR k = 2) AND (k = 3 OR k = 4))",
+        (10,), (20,), (30,), (50,),
+    ),
+    answered(
+        "lists-with-null",
+        "SELECT v FROM (SELECT v, k IN (1, 9) AS a, k IN (2, 8) AS b FROM t) q "
+        "WHERE (a AND b) IS NULL",
+        (40,),
+    ),
+    answered(
         "distinct-from-too-far",
         "SELECT v FROM t WHERE (k = 2) IS DISTINCT FROM true AND v = 10",
         (10,),

@@ -147,8 +147,13 @@ TRIGGERS = {
     ),
     "lists-with-null": Trigger(
         "t", _OF_T, ("v + 1",), ("k IN (1, NULL, v) OR k NOT IN (2, v)",
-         "NOT (k IN (1, NULL) AND v IN (10))"),
+         "NOT (k IN (1, NULL) AND v IN (10))", "k NOT IN (1) OR k NOT IN (2)"),
         ("count(*)",),
+    ),
+    "repeated-keys": Trigger(
+        "t", _OF_T, ("v + 1",), ("v > 10",),
+        ("string_agg(CAST(v AS VARCHAR), ',' ORDER BY v, v)", "count(v)"),
+        shapes=("grouped", "nested"),
     ),
     "distinct-from-too-far": Trigger(
         "t", _OF_T, ("v + 1",),
