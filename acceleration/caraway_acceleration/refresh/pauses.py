@@ -1,7 +1,8 @@
 """Pauses between the copies of datasets that follow others."""
 
 import time
-from collections.abc import Callable
+
+from caraway_core.concurrency.clocks import SecondsClock
 
 _SHORTEST_S, _LONGEST_S = 1.0, 10.0
 
@@ -12,7 +13,7 @@ class CopyPauses:
     A dataset may move many times a second; each copy has all of its rows.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
         self._clock = clock
         self._began_s = self._next_s = clock()
 

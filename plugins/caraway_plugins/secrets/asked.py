@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 from caraway_core.errors import CarawayError
 from caraway_plugins.secrets.refreshing import FIRST_WAIT_S, USUAL_S, ReadSecrets, RefreshedSecrets
@@ -22,20 +23,30 @@ class ReadSecret:
     error: CarawayError | None = None
 
 
+class SecretPlace(Protocol):
+    """A place that gives one secret by its name."""
+
+    def read_secret(self, name: str) -> ReadSecret:
+        """Read a secret. Blocks.
+
+        Raises:
+            CarawayError: the place could not be read.
+        """
+        ...
+
+
 class AskedSecrets(RefreshedSecrets):
-    """Implements `SecretStore` over a call that reads one secret by its name.
+    """Implements `SecretStore` over a place that gives one secret by its name.
 
     The first `get` of a name waits until the thread has read it; further ones are answered from
     memory.
     """
 
-    def __init__(
-        self, title: str, read: Callable[[str], ReadSecret], usual_s: float = USUAL_S
-    ) -> None:
+    def __init__(self, title: str, place: SecretPlace, usual_s: float = USUAL_S) -> None:
         """Begin to read. `title` names the place in errors and logs."""
         found: dict[str, ReadSecret | None] = {}
         self._found = found
-        super().__init__(title, lambda: _read_all(found, read), usual_s)
+        super().__init__(title, partial(_read_all, found, place), usual_s)
 
     def get(self, name: str) -> str | None:
         """Return a secret, or None if there is none of this name.
@@ -61,12 +72,10 @@ class AskedSecrets(RefreshedSecrets):
         return secret.value
 
 
-def _read_all(
-    found: dict[str, ReadSecret | None], read: Callable[[str], ReadSecret]
-) -> ReadSecrets:
+def _read_all(found: dict[str, ReadSecret | None], place: SecretPlace) -> ReadSecrets:
     valid_s: list[float] = []
     for name in tuple(found):
-        secret = found[name] = read(name)
+        secret = found[name] = place.read_secret(name)
         if secret.valid_s is not None:
             valid_s.append(secret.valid_s)
     return ReadSecrets({}, min(valid_s, default=None))

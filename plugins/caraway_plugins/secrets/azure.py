@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,7 +40,7 @@ class AzureKeyVault(AskedSecrets):
         title = f"the Azure key vault '{vault}'"
         url = url or f"https://{vault}.vault.azure.net"
         login = AzureLogin(title, _resource(url), params, environ)
-        super().__init__(title, lambda name: _read(title, url, login, name), _USUAL_S)
+        super().__init__(title, _Vault(title, url, login), _USUAL_S)
 
 
 def _resource(url: str) -> str:
@@ -48,22 +49,33 @@ def _resource(url: str) -> str:
     return f"https://{domain}" if domain.startswith("vault.") else _RESOURCE
 
 
-def _read(title: str, url: str, login: AzureLogin, name: str) -> ReadSecret:
-    written = name.replace("_", "-")
-    if not _NAME.fullmatch(written):
-        return ReadSecret(None)
-    address = f"{url}/secrets/{written}?api-version={_VERSION}"
-    title = f"the secret '{written}' of {title}"
-    try:
-        found = _called(title, address, login)
-    except AbsentSecretError:
-        return ReadSecret(None)
-    except RefusedSecretError as exc:
-        return ReadSecret(None, error=exc)
-    expires = (found.get("attributes") or {}).get("exp")
-    valid_s = float(expires) - time.time() if expires else 0.0
-    value = found.get("value")
-    return ReadSecret(value if isinstance(value, str) else None, valid_s if valid_s > 0 else None)
+@dataclass(frozen=True, slots=True)
+class _Vault:
+    """Implements `SecretPlace`."""
+
+    title: str
+    url: str
+    login: AzureLogin
+
+    def read_secret(self, name: str) -> ReadSecret:
+        """Read a secret of the vault."""
+        written = name.replace("_", "-")
+        if not _NAME.fullmatch(written):
+            return ReadSecret(None)
+        address = f"{self.url}/secrets/{written}?api-version={_VERSION}"
+        title = f"the secret '{written}' of {self.title}"
+        try:
+            found = _called(title, address, self.login)
+        except AbsentSecretError:
+            return ReadSecret(None)
+        except RefusedSecretError as exc:
+            return ReadSecret(None, error=exc)
+        expires = (found.get("attributes") or {}).get("exp")
+        valid_s = float(expires) - time.time() if expires else 0.0
+        value = found.get("value")
+        return ReadSecret(
+            value if isinstance(value, str) else None, valid_s if valid_s > 0 else None
+        )
 
 
 def _called(title: str, address: str, login: AzureLogin) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cached_property
 from pathlib import Path
 
 import keyring
@@ -25,30 +25,40 @@ class KeyringSecrets(AskedSecrets):
     ) -> None:
         service = params.get("path") or _SERVICE
         title = f"the keyring of '{service}'"
-        opened = cache(partial(_opened, title, environ.get(_BACKEND)))
-        super().__init__(title, lambda name: _read(title, opened(), service, name))
+        super().__init__(title, _Keyring(title, service, environ.get(_BACKEND)))
 
 
-def _opened(title: str, name: str | None) -> KeyringBackend:
-    if not name:
-        return keyring.get_keyring()
-    try:
-        return keyring.core.load_keyring(name)
-    except (ImportError, AttributeError, ValueError, RuntimeError):
-        raise CarawayError(
-            f"{title} cannot be opened: {_BACKEND} is '{name}', which is no keyring here"
-        ) from None
+class _Keyring:
+    """Implements `SecretPlace` over a backend, which is opened by the first reading."""
 
+    def __init__(self, title: str, service: str, backend: str | None) -> None:
+        self._title = title
+        self._service = service
+        self._name = backend
 
-def _read(title: str, backend: KeyringBackend, service: str, name: str) -> ReadSecret:
-    try:
-        return ReadSecret(backend.get_password(service, name))
-    except NoKeyringError:
-        raise CarawayError(
-            f"{title} cannot be read: this machine has none; install one, or set {_BACKEND}"
-        ) from None
-    except KeyringLocked:
-        raise CarawayError(f"{title} cannot be read: it is locked; unlock it") from None
-    except KeyringError as exc:
-        # Not chained: messages of backends may quote what they were given.
-        raise CarawayError(f"{title} cannot be read: {type(exc).__name__}") from None
+    def read_secret(self, name: str) -> ReadSecret:
+        """Read a password of the service."""
+        try:
+            return ReadSecret(self._backend.get_password(self._service, name))
+        except NoKeyringError:
+            raise CarawayError(
+                f"{self._title} cannot be read: this machine has none; install one, or set "
+                f"{_BACKEND}"
+            ) from None
+        except KeyringLocked:
+            raise CarawayError(f"{self._title} cannot be read: it is locked; unlock it") from None
+        except KeyringError as exc:
+            # Not chained: messages of backends may quote what they were given.
+            raise CarawayError(f"{self._title} cannot be read: {type(exc).__name__}") from None
+
+    @cached_property
+    def _backend(self) -> KeyringBackend:
+        if not self._name:
+            return keyring.get_keyring()
+        try:
+            return keyring.core.load_keyring(self._name)
+        except (ImportError, AttributeError, ValueError, RuntimeError):
+            raise CarawayError(
+                f"{self._title} cannot be opened: {_BACKEND} is '{self._name}', which is no "
+                "keyring here"
+            ) from None
