@@ -18,7 +18,7 @@ PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_accele
 INSIDE = {
     # Always caught, or raised where no client waits for a response.
     "NodeFailedError", "NoProofError", "ChunksAwayError", "ActorFailedError", "MovedError",
-    "DisplacedError", "GitError", "TransitionError",
+    "DisplacedError", "GitError", "TransitionError", "AbsentSecretError", "RefusedSecretError",
 }  # fmt: skip
 """Classes without a kind of their own: to a client each of them is an internal error."""
 

@@ -13,7 +13,6 @@ from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import Statement
 from caraway_scheduler.dispatch.planning import asking
-from caraway_scheduler.dispatch.stages import staging
 from caraway_scheduler.dispatch.tasks import running
 from tests.kit.clusters import InProcessCluster
 from tests.kit.faults import nothing
@@ -71,7 +70,7 @@ async def test_without_any_executor_the_query_ends_with_a_clear_error(
     cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "READY_WAIT_S", 0.2)
-    monkeypatch.setattr(staging, "READY_WAIT_S", 0.2)
+    monkeypatch.setattr(running, "READY_WAIT_S", 0.2)
 
     async def lose(_executor_id: ExecutorId, _task: Task) -> None:
         for each in (E1, E2, E3):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError, UnavailableError
-from caraway_management.deployers.local import process
+from caraway_management.deployers.local import process, runtime
 from caraway_management.deployers.local.deployer import LocalDeployer
 from caraway_management.deployers.local.folder import Plan, ProjectFolder
 from caraway_management.deployers.protocol import RejectedError, RuntimeKey, Wanted
@@ -203,8 +204,10 @@ async def test_a_start_that_fails_says_why_without_paths_and_secrets(
 ) -> None:
     (folder / "7").mkdir()
     (folder / "7" / "broken").touch()
-    await deployer.apply(WANTED)
-    seen = await _seen(deployer, Phase.FAILED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime, "_DELAYS", Delays(60.0, 60.0))
+        await deployer.apply(WANTED)
+        seen = await _seen(deployer, Phase.FAILED)
     assert seen.problem is not None
     assert seen.problem.code is Code.UNABLE_TO_START
     assert seen.problem.message == (
