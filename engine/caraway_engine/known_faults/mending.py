@@ -52,16 +52,14 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 # The `*` of `SELECT *` and `count(*)` is not arithmetic.
 _COMPUTES = r"[-+/%]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
-    "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
+    "sum", "avg", "mean", "min", "max", "over", "exists",
     "using", "natural", "distinct", "rand", "random", "uuid", "offset", "timestamptz", "zone",
     "timestamp", "interval", "embed", "right", "full", "nullif", "case", "greatest",
     "least", "pow", "power", "acos", "asin", "acosh", "atanh",
-    "array_has", "list_has", "array_contains", "list_contains",
 )  # fmt: skip
-_TWO_LISTS = r"\bor\b.*\bor\b"
 _SORTED_CALL = r"(?:_value|_agg)\s*\(.*\border\b"
 _MAY_APPLY = re.compile(
-    rf"{_COMPUTES}|{_TWO_LISTS}|{_SORTED_CALL}|\b(?:{'|'.join(_WORDS)})\b",
+    rf"{_COMPUTES}|{_SORTED_CALL}|\b(?:{'|'.join(_WORDS)})\b",
     re.IGNORECASE | re.DOTALL,
 )
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -234,6 +232,7 @@ def mend(
     words = comments.left_out(sql)
     may_apply = (
         _MAY_APPLY.search(words)
+        or merged_lists.may_apply(words, is_view=is_view)
         or (relations and _CHOOSES.search(words))
         or believed
         or (is_view and _MAKES_NULLS.search(words))
@@ -297,7 +296,7 @@ def _mended(
         is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:
         is_needed |= ordering.mend(statement)
-    is_needed |= merged_lists.mend(statement, is_view=is_view)
+    is_needed |= merged_lists.mend(statement, words, is_view=is_view)
     may_be_null_safe = "distinct" in words or bool(relations.null_safe)
     has_null_equality = may_be_null_safe and _is_null_safe(statement, relations.null_safe)
     is_measured = not _reads(statement, relations.unmeasured)

@@ -6,6 +6,7 @@ well, and lists with NULL for lists without. It merges lists only if they test t
 So each list gets an expression of its own.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,15 @@ from caraway_engine.known_faults import scopes, syntax
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
+_LISTS = re.compile(
+    r"\b(?:in|any|some|all|array_has|list_has|array_contains|list_contains)\b", re.IGNORECASE
+)
+_CHAINS = re.compile(r"\bor\b|\bnot\s*\(", re.IGNORECASE)
+"""Comparisons become lists if OR connects them, or AND below NOT."""
 _APART = "nullif(__a, NULL)"
 """The same value, but the optimizer does not know that."""
 _INNER_DEPTH, _VIEW_DEPTH = 2, 5
-"""How often lists of subqueries and views are wrapped in addition, as others may read them."""
+"""Lists of subqueries and views are wrapped so many times more than others, which may read them."""
 _QUANTIFIED = ("AnyOp", "AllOp")
 _HAS = frozenset({"array_has", "list_has", "array_contains", "list_contains"})
 _LOOSE = ("And", "Or")
@@ -36,11 +42,18 @@ class _ListTest:
     exposed: bool
 
 
-def mend(statement: Tree, *, is_view: bool) -> bool:
+def may_apply(words: str, *, is_view: bool) -> bool:
+    """Return whether the text of a statement, without its comments, may have such lists."""
+    return bool(_LISTS.search(words)) or len(_CHAINS.findall(words)) > (not is_view)
+
+
+def mend(statement: Tree, words: str, *, is_view: bool) -> bool:
     """Give each list that may be merged a value of its own to test; return whether one may be."""
+    if not may_apply(words, is_view=is_view):
+        return False
     is_changed = False
+    # By the text of each expression that others may read: the lists wrapped up to it.
     others: dict[str, int] = {}
-    """How many lists were wrapped before the ones of an expression that others may read."""
     for scope in scopes.scopes(statement):
         for root in _conditions(scope):
             is_changed |= _part(list(_tests(root, True, False)), 0)

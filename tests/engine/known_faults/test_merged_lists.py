@@ -58,6 +58,12 @@ async def test_a_view_does_not_share_its_list_with_what_reads_it() -> None:
     assert [row["v"] for row in found] == [2, 3, 4]
 
 
+async def test_chains_without_a_word_for_lists_are_kept_apart(made: Session) -> None:
+    condition = "(NOT (k <> 1 AND k <> 2) AND NOT (k <> 3 AND k <> 4)) IS NULL"
+    found = await rows(made, f"SELECT v FROM t WHERE {condition}")
+    assert [row["v"] for row in found] == [1]
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -70,4 +76,4 @@ async def test_a_view_does_not_share_its_list_with_what_reads_it() -> None:
 )
 def test_lists_that_are_merged_rightly_stay(sql: str) -> None:
     (statement,) = syntax.parse(sql)
-    assert not merged_lists.mend(statement, is_view=False)
+    assert not merged_lists.mend(statement, sql, is_view=False)
