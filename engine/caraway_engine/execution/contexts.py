@@ -1,5 +1,6 @@
 """The DataFusion contexts of a session."""
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -100,6 +101,13 @@ class Pools:
         return new(self._settings, partitions, self.main, measured, special)
 
     @cached_property
+    def unspilled(self) -> Pool:
+        """The memory of `serial`, for plans that fail where others spill."""
+        # A copy makes a runtime of its own, with the same memory pool and object stores.
+        runtime = copy.copy(self.serial.runtime).with_disk_manager_disabled()
+        return Pool(runtime, self.serial.size_bytes)
+
+    @cached_property
     def reading(self) -> SessionContext:
         """The context that runs plans that only read rows in memory, in large batches."""
         config = SessionConfig().with_target_partitions(1).with_batch_size(held.BATCH_ROWS)
@@ -163,6 +171,19 @@ class Contexts:
         """
         special = {_SORTS: "true"}
         return new(self._settings, self._partitions, self._pools.main, self._measured, special)
+
+    @cached_property
+    def unspilled(self) -> SessionContext:
+        """The context that runs plans with nested-loop joins; it has no tables.
+
+        Such a join that spills reads its first side again, and loses rows; it returns unmatched
+        rows not at all or several times. See docs/decisions/0156.
+        """
+        return new(self._settings, 1, self._pools.unspilled, self._measured, _ONE_AFTER_ANOTHER)
+
+    def of_product(self, *, may_spill: bool) -> SessionContext:
+        """Return the context that runs a product."""
+        return self.serial if may_spill else self.unspilled
 
     @cached_property
     def changing(self) -> SessionContext:

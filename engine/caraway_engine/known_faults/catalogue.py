@@ -24,7 +24,8 @@ class KnownFault:
     `statement` is the smallest one that shows it, over the tables of its tests. `upstream` are
     issues and pull requests as `repository#number`; empty if none was found. `fixed_by` is a
     change that was merged after the newest version in `seen_in`: a release with it drops the
-    remedy. Without it, the first version over which the tests of the fault fail does.
+    remedy. Without it, the first version over which the tests of the fault fail does. `shown_in`
+    is the module of its tests if the statement alone does not show it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class KnownFault:
     upstream: tuple[str, ...] = ()
     fixed_by: str = ""
     seen_in: tuple[str, ...] = ("55.0.0",)
+    shown_in: str = ""
 
 
 FAULTS = (
@@ -267,5 +269,13 @@ FAULTS = (
         "SELECT u.k, u.w FROM t RIGHT JOIN u ON t.v = u.w * 10 WHERE t.k IS NULL",
         upstream=("datafusion#25244", "datafusion#25296"),
         fixed_by="datafusion#25259",
+    ),
+    KnownFault(
+        "spilled-products",
+        "A join without equal keys that finds no memory spills, and loses or repeats rows.",
+        Remedy.SET,
+        "SELECT count(*) FROM t LEFT JOIN u ON t.k > u.k",
+        upstream=("datafusion#24745", "datafusion#24676", "datafusion#22641"),
+        shown_in="tests/engine/execution/test_unspilled.py",
     ),
 )

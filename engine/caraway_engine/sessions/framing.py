@@ -89,10 +89,12 @@ class StatementFraming:
         with self._registered.inputs.passing((), rows) as token, viewing.with_sources():
             return context.sql(insertion.sql(f"{token}insertion"), options=READ_WRITE)
 
-    def runnable(self, dataframe: Any, is_product: bool, settings_off: frozenset[str]) -> Any:
+    def runnable(
+        self, dataframe: Any, *, is_product: bool, may_spill: bool, settings_off: frozenset[str]
+    ) -> Any:
         """Plan a statement again if the main context with default settings must not run it."""
         context = self._contexts.main
         if is_product:
-            context = self._contexts.serial
+            context = self._contexts.of_product(may_spill=may_spill)
             dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         return names.without(context, dataframe, settings_off)

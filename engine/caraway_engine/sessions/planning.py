@@ -248,14 +248,20 @@ class StatementPlanner:
             facts = plan_facts.of(dataframe.logical_plan())
             is_listing = not _LISTINGS.isdisjoint(facts.scans)
             joined = framed.optimized or self._registered.joined(dataframe, facts)
-            is_product = joined is not None and plan_facts.optimized(joined, facts).has_product
+            joins = plan_facts.optimized(joined, facts) if joined else plan_facts.WITHOUT_JOINS
+            is_product = joins.has_product
             context = self._contexts.serial if is_product else self._contexts.main
             settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
             if is_listing:
                 # This context has one partition, as the context for products does.
                 dataframe, is_product = self._described(statement, framed, facts), True
             else:
-                dataframe = self._framing.runnable(dataframe, is_product, settings_off)
+                dataframe = self._framing.runnable(
+                    dataframe,
+                    is_product=is_product,
+                    may_spill=joins.may_spill,
+                    settings_off=settings_off,
+                )
             if facts.changes_rows:
                 logical = dataframe.logical_plan()
                 dataframe = self._contexts.changing.create_dataframe_from_logical_plan(logical)
@@ -301,6 +307,7 @@ class StatementPlanner:
             framed.sql,
             settings_off,
             joined,
+            joins.may_spill,
         )
         if (key := plans.key_of(statement)) and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
@@ -355,7 +362,12 @@ class StatementPlanner:
         try:
             with viewing.limits_of(statement):
                 dataframe = self._framing.dataframe(statement, plan.sql, views, options)
-            dataframe = self._framing.runnable(dataframe, plan.is_product, plan.settings_off)
+            dataframe = self._framing.runnable(
+                dataframe,
+                is_product=plan.is_product,
+                may_spill=plan.may_spill,
+                settings_off=plan.settings_off,
+            )
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes

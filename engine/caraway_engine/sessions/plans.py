@@ -27,7 +27,7 @@ class StatementPlan:
     `stored` are the accelerated datasets that it reads. `sql` is the text that was planned, which
     may differ from what the user wrote. `settings_off` are engine settings that would make its
     result wrong. `optimized` is the optimized plan if something needed it; optimizing is the most
-    expensive step.
+    expensive step. A product that may not spill ends with an error instead.
     """
 
     dataframe: Any
@@ -40,6 +40,7 @@ class StatementPlan:
     sql: str = ""
     settings_off: frozenset[str] = frozenset()
     optimized: Any = None
+    may_spill: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
-from caraway_engine.statements.plan_facts import Operation, PlanFacts
+from caraway_engine.statements.plan_facts import Operation, OptimizedFacts, PlanFacts
 from caraway_engine.statements.table_schemas import TableSchema
 from caraway_engine.table_functions import stand_ins
 
@@ -223,10 +223,10 @@ class Registered:
         null_safe = frozenset(contexts.place(name)[1] for name in self._null_safe)
         return known_faults.Relations(self.unmeasured, null_safe)
 
-    def is_product(self, dataframe: Any, facts: PlanFacts) -> bool:
-        """Return whether a plan contains a product."""
+    def joins(self, dataframe: Any, facts: PlanFacts) -> OptimizedFacts:
+        """Return the facts of the joins of a plan."""
         plan = self.joined(dataframe, facts)
-        return plan is not None and plan_facts.optimized(plan, facts).has_product
+        return plan_facts.optimized(plan, facts) if plan else plan_facts.WITHOUT_JOINS
 
     def joined(self, dataframe: Any, facts: PlanFacts) -> Any | None:
         """Return the optimized plan if the statement may contain a join, or None."""

@@ -119,11 +119,17 @@ class TaskPlanner:
         dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
         facts = plan_facts.of(dataframe.logical_plan())
         self._fill_whole(facts, task)
-        is_product = self._registered.is_product(dataframe, facts)
+        joins = self._registered.joins(dataframe, facts)
+        is_product = joins.has_product
         is_calling = not facts.functions.isdisjoint(embedding.CALLING)
         if is_product:
+            # The fragment is planned over tables, which only this context has.
             context = self._contexts.serial
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+            if not joins.may_spill:
+                key = None  # A kept plan runs in the other context.
+                context = self._contexts.unspilled
+                dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         elif is_calling:
             context = self._contexts.calling
             dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())

@@ -137,26 +137,34 @@ def of(plan: Any) -> PlanFacts:
 class OptimizedFacts:
     """The facts of an optimized plan, which is the plan that runs.
 
-    `has_product` means that it contains a product: a join without a pair of equal keys.
+    `has_product` means that it contains a product: a join without a pair of equal keys. Unless
+    `may_spill`, one of them has a condition or is an outer join. The engine loses or repeats rows
+    of such a join if it spills.
     """
 
     scans: frozenset[TableName]
     has_product: bool
+    may_spill: bool = True
+
+
+WITHOUT_JOINS = OptimizedFacts(frozenset(), has_product=False)
 
 
 def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
     """Return the facts of an optimized plan, given the facts of the plan before."""
     scans = set(before.nested_scans)
-    has_product = False
+    has_product, may_spill = False, True
     try:
         for node in nodes(plan) if before.has_nested_join else plan_nodes.nodes(plan):
             if node.kind == "TableScan":
                 scans.add(_scanned(node))
             elif node.kind == "Join":
-                has_product = has_product or not node.variant.on()
+                is_product = not node.variant.on()
+                has_product |= is_product
+                may_spill &= not is_product or _is_cross(node)
     except HiddenError:
-        return OptimizedFacts(frozenset(before.scans), has_product=True)
-    return OptimizedFacts(frozenset(scans), has_product)
+        return OptimizedFacts(frozenset(before.scans), has_product=True, may_spill=False)
+    return OptimizedFacts(frozenset(scans), has_product, may_spill)
 
 
 def nodes(plan: Any) -> Iterator[PlanNode]:
@@ -187,6 +195,10 @@ def table_name(catalog: str | None, schema: str | None, table: str) -> TableName
 def _referred(reference: str) -> TableName:
     """Like `table_name`, for a reference that the engine gives as one string."""
     return TableName(reference.removeprefix(f"{_CATALOG}.").removeprefix(f"{_SCHEMA}."))
+
+
+def _is_cross(join: PlanNode) -> bool:
+    return join.variant.filter() is None and str(join.variant.join_type()) == "Inner"
 
 
 def _scanned(node: PlanNode) -> TableName:

@@ -20,7 +20,8 @@ def ids(case: Case) -> str:
 
 
 def test_each_fault_has_a_case_and_each_case_a_fault() -> None:
-    assert {case.fault for case in CASES} == {fault.name for fault in FAULTS}
+    shown = {fault.name for fault in FAULTS if not fault.shown_in}
+    assert {case.fault for case in CASES} == shown
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)

@@ -223,6 +223,25 @@ def test_what_a_plan_in_pieces_would_lose(
 
 
 @pytest.mark.parametrize(
+    ("sql", "may_spill"),
+    [
+        ("SELECT * FROM t CROSS JOIN u", True),
+        ("SELECT * FROM t LEFT JOIN u ON t.a = u.a AND t.a < 5", True),
+        ("SELECT * FROM t JOIN u ON t.a < u.a", False),
+        ("SELECT * FROM t LEFT JOIN u ON t.a < u.a", False),
+        ("SELECT * FROM t CROSS JOIN v WHERE t.a > (SELECT max(u.a) FROM u JOIN v ON u.a < 5 OR "
+         "v.a < u.a)", False),
+        ("SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE t.a < u.a)", False),
+    ],
+)  # fmt: skip
+def test_only_cross_joins_may_spill(context: SessionContext, sql: str, may_spill: bool) -> None:
+    dataframe = context.sql(sql)
+    before = plan_facts.of(dataframe.logical_plan())
+    found = plan_facts.optimized(dataframe.optimized_logical_plan(), before)
+    assert found.may_spill is may_spill
+
+
+@pytest.mark.parametrize(
     ("sql", "has_product"),
     [
         ("SELECT * FROM t CROSS JOIN u", True),
