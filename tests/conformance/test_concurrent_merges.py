@@ -47,9 +47,9 @@ def merged(before: Rows, given: pa.Table) -> Rows:
     return after
 
 
-async def tried(over: Session) -> int | QueryError:
+async def tried(over: Session, sql: str = MERGE) -> int | QueryError:
     try:
-        return await write(over, MERGE)
+        return await write(over, sql)
     except QueryError as exc:
         return exc
 
@@ -82,3 +82,25 @@ async def test_two_at_once_are_one_after_the_other(kind: Kind) -> None:
                 assert "hunter2" not in each.message
         outcomes.append(is_done)
     assert any(any(each) for each in outcomes), outcomes
+
+
+async def test_sums_of_two_at_once_are_whole(kind: Kind) -> None:
+    sql = (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.n >= 0 THEN UPDATE "
+        "SET n = t.n + s.n WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.n)"
+    )
+    given = [pa.table({"id": list(range(40)), "n": [n] * 40}) for n in (1, 10)]
+    for _ in range(ROUNDS):
+        create(kind, "t", "id BIGINT PRIMARY KEY, n INTEGER, v VARCHAR(5)")
+        kind.run(f"INSERT INTO t VALUES {', '.join(f'({each}, 0, NULL)' for each in range(20))}")
+        sessions = [of(kind, "t", s=MemoryTable(each.schema, each)) for each in given]
+        done = await asyncio.gather(*(tried(each, sql) for each in sessions))
+        total = sum(
+            n for n, each in zip((1, 10), done, strict=True) if not isinstance(each, QueryError)
+        )
+        found = await rows(sessions[0], "SELECT id, n FROM t ORDER BY id")
+        expected = dict.fromkeys(range(40 if total else 20), total)
+        assert {each["id"]: each["n"] for each in found} == expected, done
+        for each in done:
+            if isinstance(each, QueryError):
+                assert "no row was changed" in each.message, each.message

@@ -108,6 +108,11 @@ KINDS: Mapping[str, Callable[[Path, pytest.FixtureRequest], Kind]] = {
     "postgres": InPostgres,
     "sqlite": InSqlite,
 }
+TEXTS = {
+    **dict.fromkeys(["InPostgres", "InSqlite", "InDuckdb"], "VARCHAR(5)"),
+    "InMysql": "VARCHAR(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+}
+"""A type of texts that are compared in the database."""
 
 
 @pytest.fixture(scope="module")

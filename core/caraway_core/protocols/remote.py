@@ -123,12 +123,15 @@ class RemoteChanger(RemoteWriter, Protocol):
 class MergeStep:
     """One clause of a MERGE: in the rows that it takes, a column of each pair gets a value.
 
-    The values are columns of the rows. `number` is the one of the clause. A step for rows of the
-    table without pairs deletes them.
+    The values of `sets` are columns of the rows. Those of `computed`, and the condition, are SQL
+    over the row of the table, `TABLE_ALIAS`, and the one that is the same, `ROW_ALIAS`. `number` is
+    the one of the clause. A step for rows of the table without pairs deletes them.
     """
 
     number: int
     sets: tuple[tuple[str, str], ...] = ()
+    condition: str = ""
+    computed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +153,25 @@ class TableMerge:
     `columns` are the columns of the rows, each with the column of the table that it is compared
     with, or put into. Rows also have two numbers: the clause of a row that the table has (`TAKEN`),
     and the one of a row that it lacks (`ADDED`), NULL if there is none.
+
+    If it `is_paired`, the clause of a row that the table has is not known without that row: the
+    first one of `taken` whose condition holds. `match` is SQL that has to hold, too, for two rows
+    to be the same, and `left` are the clauses of rows of the table that are the same as none.
+    Columns of the rows that are not in `columns` are for this SQL.
     """
 
     keys: tuple[MergeKey, ...]
     columns: Mapping[str, str]
     taken: tuple[MergeStep, ...]
     added: tuple[MergeStep, ...]
+    is_paired: bool = False
+    match: str = ""
+    left: tuple[MergeStep, ...] = ()
 
 
 TAKEN, ADDED = "clause of rows that are there", "clause of rows that are not there"
+
+TABLE_ALIAS, ROW_ALIAS = "t", "r"
 
 
 class RemoteMerger(RemoteChanger, Protocol):

@@ -7,6 +7,7 @@ from typing import Literal
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext.token_reader import TokenReader
 
+Side = Literal["both", "source", "table"]
 _VALUES = "INSERT of MERGE needs VALUES (...)"
 
 
@@ -14,10 +15,11 @@ _VALUES = "INSERT of MERGE needs VALUES (...)"
 class MergeClause:
     """A WHEN clause. `sets` are its columns with the texts of their values.
 
+    `side` says where its rows are: in both the table and the source, or in one of them alone.
     Without columns, an INSERT has all of them, and those of `sets` are empty.
     """
 
-    is_matched: bool
+    side: Side
     condition: str
     action: Literal["update", "delete", "insert"]
     sets: tuple[tuple[str, str], ...] = ()
@@ -27,11 +29,12 @@ class MergeClause:
 class MergeStatement:
     """A MERGE. `target` is the name by which its texts call the table that it changes.
 
-    `source` is the text of the rows, with their name. `on` are the conditions that have to hold
-    together: the tokens of each.
+    `table` is the text of that table, and `source` the one of the rows, both with their name. `on`
+    are the conditions that have to hold together: the tokens of each.
     """
 
     target: str
+    table: str
     source: str
     on: tuple[TokenReader, ...]
     clauses: tuple[MergeClause, ...]
@@ -46,54 +49,65 @@ def parse(sql: str) -> MergeStatement:
     reader = TokenReader.of(sql)
     reader.needs("MERGE")
     reader.takes("INTO")
-    target = reader.name()[-1]
-    if not reader.takes("USING"):
-        reader.takes("AS")
-        target = reader.written_name()[1]
-        reader.needs("USING")
+    written = reader.up_to("USING")
+    reader.needs("USING")
+    table = TokenReader.of(written)
+    target = table.name()[-1]
+    if table.has_more:
+        table.takes("AS")
+        target = table.written_name()[1]
+    table.end("MERGE has one name for its table")
     source = reader.up_to("ON")
     reader.needs("ON")
-    on = reader.part("WHEN")
+    on = reader.up_to("WHEN")
     clauses = tuple(_clauses(reader))
     if not clauses:
         raise InvalidQueryError("MERGE needs WHEN MATCHED or WHEN NOT MATCHED")
     reader.end("MERGE has WHEN clauses")
-    return MergeStatement(target, source, tuple(_conjuncts(on)), clauses)
+    return MergeStatement(target, written, source, tuple(_conjuncts(on)), clauses)
 
 
-def _conjuncts(on: TokenReader) -> Iterator[TokenReader]:
+def _conjuncts(on: str) -> Iterator[TokenReader]:
     """Yield the conditions that have to hold together; one in parentheses is taken apart, too."""
-    tokens = on.left()
-    inner = TokenReader("", tokens)
-    if tokens and tokens[0].text == "(":
-        inner.takes("(")
-        inner.part(")")
-        if inner.takes(")") and not inner.has_more:
-            yield from _conjuncts(on.inside())
+    tokens = TokenReader.of(on)
+    if tokens.word() == "(":
+        tokens.takes("(")
+        tokens.part(")")
+        if tokens.takes(")") and not tokens.has_more:
+            yield from _conjuncts(TokenReader.of(on).inside().up_to())
             return
-    yield from on.parts("AND")
+    either = TokenReader.of(on)
+    either.part("OR")
+    if either.has_more:
+        yield TokenReader.of(on)
+    else:
+        yield from TokenReader.of(on).parts("AND")
 
 
 def _clauses(reader: TokenReader) -> Iterator[MergeClause]:
     while reader.takes("WHEN"):
-        is_matched = not reader.takes("NOT")
+        side: Side = "source" if reader.takes("NOT") else "both"
         reader.needs("MATCHED")
-        if not is_matched and reader.takes("BY", "SOURCE"):
-            raise InvalidQueryError(
-                "WHEN NOT MATCHED BY SOURCE is not supported; write a DELETE or UPDATE"
-            )
-        reader.takes("BY", "TARGET")
+        if side == "source":
+            if reader.takes("BY", "SOURCE"):
+                side = "table"
+            reader.takes("BY", "TARGET")
         condition = reader.up_to("THEN") if reader.takes("AND") else ""
         reader.needs("THEN")
-        yield _clause(reader.part("WHEN"), is_matched, condition)
+        yield _clause(reader.part("WHEN"), side, condition)
 
 
-def _clause(action: TokenReader, is_matched: bool, condition: str) -> MergeClause:
+def _clause(action: TokenReader, side: Side, condition: str) -> MergeClause:
+    if side == "source":
+        return _insert(action, condition)
     if action.takes("DELETE"):
         action.end("DELETE of MERGE takes nothing")
-        return MergeClause(is_matched, condition, "delete")
-    if action.takes("UPDATE", "SET"):
-        return MergeClause(is_matched, condition, "update", tuple(_sets(action)))
+        return MergeClause(side, condition, "delete")
+    action.needs("UPDATE", "SET")
+    return MergeClause(side, condition, "update", tuple(_sets(action)))
+
+
+def _insert(action: TokenReader, condition: str) -> MergeClause:
     action.needs("INSERT")
     columns = []
     if action.word() == "(":
@@ -102,7 +116,7 @@ def _clause(action: TokenReader, is_matched: bool, condition: str) -> MergeClaus
     values = [each.up_to() for each in action.listed(_VALUES)]
     action.end(_VALUES)
     columns = columns or [""] * len(values)
-    return MergeClause(is_matched, condition, "insert", tuple(zip(columns, values, strict=True)))
+    return MergeClause("source", condition, "insert", tuple(zip(columns, values, strict=True)))
 
 
 def _sets(action: TokenReader) -> Iterator[tuple[str, str]]:

@@ -94,8 +94,8 @@ class AnsweredPlans:
         from caraway_engine.remote import merging, writing
 
         (source,) = plan.dataframe.logical_plan()._raw_plan.inputs()
-        names = subplans.schema(source).names
-        rows, columns, merge = merging.planned(plan.sql, table, names, planned)
+        given = subplans.schema(source)
+        rows, columns, merge = merging.planned(plan.sql, table, given, planned)
         run = partial(natively.run, rows, self._registered.scratch)
         made = merging.merging(table, columns, merge, run)
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)

@@ -12,7 +12,7 @@ from substrait.plan_pb2 import Plan as Substrait
 
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError, SourceNotReadError
 from caraway_core.ids import TableName
-from caraway_core.sqltext import explained
+from caraway_core.sqltext import explained, placeholders
 from caraway_core.statements import MERGES, Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
 from caraway_engine.execution import frugal, whole_reads
@@ -314,9 +314,12 @@ class StatementPlanner:
         return plan
 
     def _merged(self, statement: Statement, sql: str) -> Any:
-        """Plan the rows of a MERGE, with the parameters of the statement."""
+        """Plan a part of a MERGE, with those parameters of the statement that it has."""
+        names = placeholders.find(sql).names
+        given = {name: each for name, each in statement.parameters.items() if name in names}
+        part = replace(statement, sql=sql, parameters=given)
         with viewing.limits_of(statement):
-            return self._framing.frame(replace(statement, sql=sql), READ_ONLY).dataframe
+            return self._framing.frame(part, READ_ONLY).dataframe
 
     def _changes_nothing(self, dataframe: Any) -> bool:
         # Optimizing computes constants, which may fail.

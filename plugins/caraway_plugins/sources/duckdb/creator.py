@@ -9,7 +9,7 @@ from caraway_plugins.sources.database_writes import Reason
 from caraway_plugins.sources.duckdb.writer import DuckdbInsert, DuckdbWrite, quoted
 
 _NO_SCHEMA = "Catalog Error: Schema with name"
-_TYPES = TypeNames(
+TYPES = TypeNames(
     {
         pa.bool_(): "BOOLEAN",
         pa.int8(): "TINYINT",
@@ -39,7 +39,7 @@ class DuckdbCreation(TableCreation, DuckdbInsert):
 
     def __init__(self, definition: TableDefinition, columns: pa.Schema) -> None:
         super().__init__(definition.table, columns)
-        self._new = NewTable(definition, columns, _TYPES, quoted)
+        self._new = NewTable(definition, columns, TYPES, quoted)
 
     def _reason(self, exc: Exception) -> Reason:
         if isinstance(exc, duckdb.CatalogException) and str(exc).startswith(_NO_SCHEMA):

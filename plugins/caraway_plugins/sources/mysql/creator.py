@@ -10,7 +10,7 @@ from caraway_plugins.sources.database_tables import NewTable, TableCreation, Tab
 from caraway_plugins.sources.mysql import connecting, unfinished
 from caraway_plugins.sources.mysql.writer import MysqlInsert, MysqlWrite, quoted
 
-_TYPES = TypeNames(
+TYPES = TypeNames(
     {
         pa.bool_(): "BOOLEAN",
         pa.int8(): "TINYINT",
@@ -32,7 +32,7 @@ _TYPES = TypeNames(
     most_digits=65,
 )
 _IN_KEYS = {"LONGTEXT": "VARCHAR(768)", "LONGBLOB": "VARBINARY(3072)"}
-_OPTIONS = " ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+OPTIONS = " ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 _EXISTS = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 
 
@@ -44,7 +44,7 @@ class MysqlCreation(TableCreation, MysqlInsert):
 
     def __init__(self, definition: TableDefinition, columns: pa.Schema) -> None:
         super().__init__(definition.table, columns)
-        self._new = NewTable(definition, columns, _TYPES, quoted)
+        self._new = NewTable(definition, columns, TYPES, quoted)
         schema, self._name = definition.table.relation
         self._unfinished = unfinished.new_name()
         self._schema = schema
@@ -59,7 +59,7 @@ class MysqlCreation(TableCreation, MysqlInsert):
         if connecting.run(self._connection, _EXISTS, self._schema, self._name):
             raise self._refused("a table or view with this name is there")
         self._is_left = True
-        self._run(self._new.sql(self._relation, _IN_KEYS) + _OPTIONS)
+        self._run(self._new.sql(self._relation, _IN_KEYS) + OPTIONS)
         self._run("BEGIN")
 
     def _commit(self) -> None:

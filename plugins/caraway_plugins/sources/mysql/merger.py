@@ -1,14 +1,22 @@
 """Merges rows into tables of MySQL and MariaDB, which have no MERGE."""
 
+from collections.abc import Sequence
+
 from caraway_core.protocols.remote import TAKEN, MergeStep
 from caraway_plugins.sources.database_merges import DatabaseMerge
 from caraway_plugins.sources.mysql import connecting
+from caraway_plugins.sources.mysql.creator import OPTIONS, TYPES
 from caraway_plugins.sources.mysql.writer import MysqlInsert, quoted
 
 _ENGINE = """
 SELECT t.engine FROM information_schema.tables t
 JOIN information_schema.engines e ON e.engine = t.engine AND e.transactions = 'YES'
 WHERE t.table_schema = %s AND t.table_name = %s
+"""
+_KEY = """
+SELECT column_name FROM information_schema.key_column_usage
+WHERE constraint_name = 'PRIMARY' AND table_schema = %s AND table_name = %s
+ORDER BY ordinal_position
 """
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"
 
@@ -17,6 +25,8 @@ class MysqlMerge(DatabaseMerge, MysqlInsert):
     """A MERGE of tables with transactions. What it reads is locked until it ends."""
 
     create = "CREATE TEMPORARY TABLE {} {}"
+    types = TYPES
+    type_options = OPTIONS
 
     @property
     def temporary(self) -> str:  # type: ignore[override] # A connection may have no database.
@@ -41,7 +51,8 @@ class MysqlMerge(DatabaseMerge, MysqlInsert):
         return bool(connecting.run(self._connection, sql))
 
     def _changing(self, step: MergeStep) -> str:
-        joined = f"{self._target} t JOIN {self.temporary} ON {self._equal('t')}"
+        equal = self._equal("t", self.temporary)
+        joined = f"{self._target} t JOIN {self.temporary} ON {equal}"
         where = f"WHERE {self._is_of(TAKEN, step)}"
         if not step.sets:
             return f"DELETE t FROM {joined} {where}"
@@ -50,3 +61,20 @@ class MysqlMerge(DatabaseMerge, MysqlInsert):
             for column, name in step.sets
         )
         return f"UPDATE {joined} SET {sets} {where}"
+
+    def _found_by(self) -> Sequence[str]:
+        key = connecting.run(self._connection, _KEY, *self._table.relation)
+        if not key:
+            raise self._refused(
+                "what reads the table, and WHEN NOT MATCHED BY SOURCE, need a primary key"
+            )
+        return [quoted(name) for (name,) in key]
+
+    def _change(self, name: str, step: MergeStep, key: Sequence[str]) -> str:
+        same = " AND ".join(f"t.{each} = p.key{n}" for n, each in enumerate(key))
+        joined = f"{self._target} t JOIN {name} p ON {same}"
+        values = self._values_of(step)
+        if not values:
+            return f"DELETE t FROM {joined}"
+        sets = (f"t.{self._quote(column)} = p.value{n}" for n, (column, _) in enumerate(values))
+        return f"UPDATE {joined} SET {', '.join(sets)}"

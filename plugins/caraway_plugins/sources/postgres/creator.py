@@ -6,7 +6,7 @@ from caraway_core.statements.definitions import TableDefinition
 from caraway_plugins.sources.database_tables import NewTable, TableCreation, TableDrop, TypeNames
 from caraway_plugins.sources.postgres.writer import PostgresInsert, PostgresWrite, quoted
 
-_TYPES = TypeNames(
+TYPES = TypeNames(
     {
         pa.bool_(): "BOOLEAN",
         pa.int8(): "SMALLINT",
@@ -35,7 +35,7 @@ class PostgresCreation(TableCreation, PostgresInsert):
 
     def __init__(self, definition: TableDefinition, columns: pa.Schema) -> None:
         super().__init__(definition.table, columns)
-        self._new = NewTable(definition, columns, _TYPES, quoted)
+        self._new = NewTable(definition, columns, TYPES, quoted)
 
 
 class PostgresDrop(TableDrop, PostgresWrite):

@@ -1,6 +1,9 @@
 """Merges rows into tables of PostgreSQL, of all versions; MERGE is there since version 15 only."""
 
+from collections.abc import Sequence
+
 from caraway_plugins.sources.database_merges import DatabaseMerge
+from caraway_plugins.sources.postgres.creator import TYPES
 from caraway_plugins.sources.postgres.writer import PostgresInsert, quoted
 
 
@@ -8,6 +11,7 @@ class PostgresMerge(DatabaseMerge, PostgresInsert):
     """A MERGE while others only read the table."""
 
     temporary = "caraway_rows"
+    types = TYPES
     create = "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS {}"
 
     def _lock(self) -> None:
@@ -26,3 +30,7 @@ class PostgresMerge(DatabaseMerge, PostgresInsert):
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchone() is not None
+
+    def _found_by(self) -> Sequence[str]:
+        # The second one is that of a row of one part of a table.
+        return ("tableoid", "ctid")

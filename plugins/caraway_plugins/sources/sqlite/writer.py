@@ -1,7 +1,6 @@
 """Writes to tables of SQLite files, each statement in one transaction."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +41,7 @@ _SHAPE = "SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'"
 _NAMES = "SELECT name FROM pragma_table_xinfo(?, 'main')"
 _ROWIDS = ("rowid", "oid", "_rowid_")
 """The names of the number of a row, each of which a column may have."""
-_KEY = '"number of a row in caraway"'
+KEY = '"number of a row in caraway"'
 types = pa.types
 
 
@@ -83,6 +82,34 @@ class SqliteWrite(DatabaseWrite):
                 return Reason(what, is_of_values=True)
         return Reason(next((why for words, why in _WHY.items() if words in said), "SQLite failed"))
 
+    @property
+    def _name(self) -> str:
+        return quoted(self._table.relation[0])
+
+    def _shown(self) -> tuple[str, str]:
+        """Make the view of the columns as they are read, with the number of each row.
+
+        Returns:
+            The name of the number in the table, and that of the view; both in SQL.
+
+        Raises:
+            InvalidQueryError: rows have no number.
+        """
+        with self._connection.cursor() as cursor:
+            cursor.execute(_SHAPE, self._table.relation)
+            shape = cursor.fetchone()
+            cursor.execute(_NAMES, self._table.relation)
+            taken = {str(each).lower() for (each,) in cursor.fetchall()}
+            free = next((each for each in _ROWIDS if each not in taken), None)
+            if free is None or (shape is not None and tuple(shape) != ("table", 0)):
+                raise self._refused(
+                    "a view, or a table whose rows have no number, cannot be changed"
+                )
+            end = f" FROM main.{self._name}"
+            view = self._table.login["view"].removesuffix(end)
+            cursor.execute(f"{view}, {free} AS {KEY}{end}")
+        return free, f"temp.{self._name}"
+
 
 class SqliteInsert(SqliteWrite, DatabaseInsert):
     """An INSERT whose rows the driver binds."""
@@ -114,9 +141,8 @@ class SqliteChange(SqliteWrite, DatabaseChange):
         written_texts.check_numbers(row, self._refused, has_infinity=True)
         with self._connection.cursor() as cursor:
             place = f"{quoted('main')}.{self._name}"
-            key = self._key(cursor)
-            self._show(cursor, key)
-            shown = f"SELECT {_KEY} FROM temp.{self._name}"
+            key, view = self._shown()
+            shown = f"SELECT {KEY} FROM {view}"
             if self._change.condition:
                 shown = f"{shown} WHERE {self._change.condition}"
             statement = f"DELETE FROM {place}"
@@ -130,36 +156,13 @@ class SqliteChange(SqliteWrite, DatabaseChange):
             cursor.execute("SELECT changes()")
             return int(cursor.fetchone()[0])
 
-    @property
-    def _name(self) -> str:
-        return quoted(self._table.relation[0])
-
     def _assigned(self, key: str) -> Iterator[str]:
         """Yield the assignments: constants are bound, and other values are those of the view."""
         for each in self._change.assigned:
             value = "?"
             if each.sql:
-                value = f"(SELECT {each.sql} FROM temp.{self._name} WHERE {_KEY} = {key})"
+                value = f"(SELECT {each.sql} FROM temp.{self._name} WHERE {KEY} = {key})"
             yield f"{quoted(each.column)} = {value}"
-
-    def _key(self, cursor: Any) -> str:
-        """Return the name of the number that each row has."""
-        cursor.execute(_SHAPE, self._table.relation)
-        shape = cursor.fetchone()
-        cursor.execute(_NAMES, self._table.relation)
-        taken = {str(each).lower() for (each,) in cursor.fetchall()}
-        free = next((each for each in _ROWIDS if each not in taken), None)
-        if shape is not None and tuple(shape) != ("table", 0):
-            free = None
-        if free is None:
-            raise self._refused("a view, or a table whose rows have no number, cannot be changed")
-        return free
-
-    def _show(self, cursor: Any, key: str) -> None:
-        """Make the view of the columns as they are read, with the number of each row."""
-        end = f" FROM main.{self._name}"
-        view = self._table.login["view"].removesuffix(end)
-        cursor.execute(f"{view}, {key} AS {_KEY}{end}")
 
 
 def _bound(batch: pa.RecordBatch) -> pa.RecordBatch:
