@@ -94,6 +94,14 @@ FAULTS = (
         upstream=("datafusion#25283",),
     ),
     KnownFault(
+        "late-comparisons",
+        "A correlated subquery with windows, ROLLUP, CUBE or GROUPING SETS, or after LATERAL with "
+        "HAVING and no GROUP BY, compares with the outer columns after it has computed these.",
+        Remedy.REFUSED,
+        "SELECT v FROM t WHERE v / 10 IN (SELECT count(*) OVER () FROM u WHERE u.k = t.k)",
+        upstream=("datafusion#25519", "datafusion#21198"),
+    ),
+    KnownFault(
         "except-all",
         "EXCEPT ALL and INTERSECT ALL ignore how many times a row occurs.",
         Remedy.REWRITTEN,

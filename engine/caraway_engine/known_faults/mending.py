@@ -27,6 +27,7 @@ from caraway_engine.known_faults import (
     moments,
     ordering,
     overflow,
+    pulled_up,
     quantified,
     repeated,
     repeated_keys,
@@ -237,6 +238,7 @@ def mend(
         or believed
         or (is_view and _MAKES_NULLS.search(words))
         or sort_keys.may_be_floats(words, columns)
+        or pulled_up.may_apply(words.lower())
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -305,6 +307,7 @@ def _mended(
     has_right_joins = is_query and ("right" in words or swaps_full)
     if has_lengths:
         is_needed |= lengths.mend_sets(statement, types)
+    may_pull_up = "over" in words or pulled_up.may_apply(words)
     has_order = "order" in words
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)
@@ -312,6 +315,8 @@ def _mended(
     for scope in reversed(list(scopes.scopes(statement))):
         names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
+        if may_pull_up:
+            pulled_up.check(scope, types)
         if has_order or "distinct" in words:
             is_needed |= repeated_keys.mend(scope)
         types.types_of(

@@ -81,7 +81,9 @@ def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int
         case "InSubquery":
             found = tree["InSubquery"]
             if _counts(found["subquery"], scope, types):
-                return _compared(found["expr"], "<>" if found["negated"] else "=", found)
+                is_negated = found["negated"]
+                sign = "<>" if is_negated else "="
+                return _compared(found["expr"], sign, found["subquery"], of_all=is_negated)
             _check_limit(found["subquery"], scope, types)
             return None if id(tree) in is_null_false else _three_valued(found, scope, types)
         case "AnyOp" | "AllOp":
@@ -92,16 +94,23 @@ def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int
             query = right["Subquery"]
             if _counts(query, scope, types):
                 sign = _COMPARED[found["compare_op"]]
-                return _compared(found["left"], sign, {"subquery": query})
+                of_all = syntax.kind(tree) == "AllOp"
+                return _compared(found["left"], sign, query, of_all=of_all)
             _check_limit(query, scope, types)
     return None
 
 
-def _compared(left: Tree, sign: str, found: dict[str, Any]) -> Tree:
-    """Compare with a scalar subquery: the engine knows that a count of no rows is zero."""
-    return {"Nested": syntax.filled(
-        f"__a {sign} __b", a=left, b={"Subquery": found["subquery"]}
-    )}  # fmt: skip
+def _compared(left: Tree, sign: str, query: Tree, *, of_all: bool) -> Tree:
+    """Compare with a scalar subquery: the engine knows that a count of no rows is zero.
+
+    Without a row, which HAVING may remove, ALL is true and ANY is false.
+    """
+    compared = syntax.filled(f"__a {sign} __b", a=left, b={"Subquery": query})
+    having = query["body"]["Select"]["having"]
+    if having is not None:
+        form = "__a IS NOT TRUE OR __b" if of_all else "__a IS TRUE AND __b"
+        compared = syntax.filled(form, a=_value(query, having), b=compared)
+    return {"Nested": compared}
 
 
 def _exists(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree | None:
@@ -113,12 +122,16 @@ def _exists(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree | N
     having = query["body"]["Select"]["having"]
     if having is None:
         return syntax.filled("1 = 0" if found["negated"] else "1 = 1")
+    sign = "IS NOT TRUE" if found["negated"] else "IS TRUE"
+    return {"Nested": syntax.filled(f"__a {sign}", a=_value(query, having))}
+
+
+def _value(query: Tree, having: Tree) -> Tree:
+    """Return the value of HAVING for the only row of an aggregate, as a scalar subquery."""
     select = {
         **query["body"]["Select"], "having": None, "projection": [{"UnnamedExpr": having}]
     }  # fmt: skip
-    value = {"Subquery": {**query, "body": {"Select": select}}}
-    sign = "IS NOT TRUE" if found["negated"] else "IS TRUE"
-    return {"Nested": syntax.filled(f"__a {sign}", a=value)}
+    return {"Subquery": {**syntax.copied(query), "body": {"Select": syntax.copied(select)}}}
 
 
 def _counts(query: Tree, scope: SelectScope, types: Types) -> bool:

@@ -17,8 +17,63 @@ _WAITS = (
 _TWO_HUNDRED_YEARS = dt.timedelta(days=73_049)
 
 
+_HAVING = "(SELECT count(*) FROM u WHERE u.k = t.k HAVING count(*) > 1)"
+_LATE = "would compare too late"
+
+
 CASES = (
     *OF_NULLS,
+    answered("count-of-nothing", f"SELECT v FROM t WHERE 3 NOT IN {_HAVING}", (10,), (40,), (50,)),
+    refused(
+        "late-comparisons",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k GROUP BY ROLLUP (w))",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v FROM t WHERE v > ALL (SELECT count(*) FROM u WHERE u.k = t.k "
+        "GROUP BY GROUPING SETS ((k, w), ()))",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v, (SELECT count(*) FROM u WHERE u.k = t.k GROUP BY GROUPING SETS (())) FROM t",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v FROM t WHERE v / 10 IN (SELECT count(*) OVER () FROM u WHERE u.k = t.k)",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k QUALIFY row_number() OVER "
+        "(ORDER BY w) = 3)",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v, n FROM t, LATERAL (SELECT sum(w) OVER () AS n FROM u WHERE u.k = t.k) q",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v, n FROM t, LATERAL (SELECT sum(w) OVER (PARTITION BY w) AS n FROM u "
+        "WHERE u.k = t.k) q",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v, n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.k = t.k GROUP BY CUBE "
+        "(w)) q",
+        _LATE,
+    ),
+    refused(
+        "late-comparisons",
+        "SELECT v, n FROM t, LATERAL (SELECT max(w) AS n FROM u WHERE u.k = t.k HAVING max(w) > "
+        "1) q",
+        _LATE,
+    ),
     answered(
         "repeated-keys",
         "SELECT DISTINCT ON (k) v FROM t ORDER BY k, k, v",
