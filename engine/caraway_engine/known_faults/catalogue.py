@@ -279,6 +279,15 @@ FAULTS = (
         fixed_by="datafusion#25259",
     ),
     KnownFault(
+        "shadowed-columns",
+        "Where a field of a struct is read above, a column with the name of another one below it "
+        "becomes that one or an error, and random values are computed again for each field.",
+        Remedy.SET,
+        "SELECT v, s['b'] FROM (SELECT -v AS v, s FROM structs WHERE v > 0) q",
+        upstream=("datafusion#25414", "datafusion#25446", "datafusion#24678"),
+        shown_in="tests/engine/known_faults/test_leaves.py",
+    ),
+    KnownFault(
         "spilled-products",
         "A join without equal keys that finds no memory spills, and loses or repeats rows.",
         Remedy.SET,

@@ -21,6 +21,7 @@ from caraway_engine.known_faults import (
     float_forms,
     floats,
     joining,
+    leaves,
     lengths,
     merged,
     merged_lists,
@@ -165,7 +166,7 @@ def planned(
     optimized = None
     believed, swaps_full = _NO_CONSTANTS, False
     if _MAKES_NULLS.search(sql):
-        optimized = dataframe.optimized_logical_plan()
+        optimized = leaves.optimized(context, dataframe)
         believed = constants.of_plan(context, optimized)
         swaps_full = "full" in sql.lower() and is_lost(context, optimized)
     mended = mend(

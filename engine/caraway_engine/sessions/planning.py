@@ -16,7 +16,7 @@ from caraway_core.sqltext import explained, placeholders
 from caraway_core.statements import MERGES, Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
 from caraway_engine.execution import frugal, whole_reads
-from caraway_engine.known_faults import PlannedStatement, names
+from caraway_engine.known_faults import PlannedStatement, leaves, names
 from caraway_engine.rows import coercion
 from caraway_engine.searching import embedding
 from caraway_engine.sessions import answered, distribution, plans, writes
@@ -247,11 +247,14 @@ class StatementPlanner:
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             is_listing = not _LISTINGS.isdisjoint(facts.scans)
-            joined = framed.optimized or self._registered.joined(dataframe, facts)
+            leaves_off = leaves.forbidden(self._contexts.main, dataframe.logical_plan(), facts)
+            safe = names.without(self._contexts.main, dataframe, leaves_off)
+            found = None if leaves_off else framed.optimized
+            joined = found or self._registered.joined(safe, facts)
             joins = plan_facts.optimized(joined, facts) if joined else plan_facts.WITHOUT_JOINS
             is_product = joins.has_product
             context = self._contexts.serial if is_product else self._contexts.main
-            settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
+            settings_off = leaves_off | (names.forbidden(context, joined) if joined else set())
             if is_listing:
                 # This context has one partition, as the context for products does.
                 dataframe, is_product = self._described(statement, framed, facts), True
