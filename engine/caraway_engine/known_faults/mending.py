@@ -312,8 +312,10 @@ def _mended(
     has_order = "order" in words
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)
+    found = list(scopes.scopes(statement))
+    has_right_joins &= any(map(right_joins.has_conditions, found))
     # Inner ones first, because remedies of outer ones copy them.
-    for scope in reversed(list(scopes.scopes(statement))):
+    for scope in reversed(found):
         names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
         if may_pull_up:

@@ -26,15 +26,18 @@ _lock = Lock()
 class _Below:
     """The properties of a node and everything below it: shared column names, and right joins.
 
-    `has_condition` says whether a right join has a condition beside its equal keys. With such a
-    join, `is_lost` says that a filter above it needs a sort-merge join; see `right_joins`.
+    `has_condition` says whether a join has a condition beside its equal keys. Such a join must not
+    become a sort-merge join, as all do where a filter is above a right join; see `right_joins`.
     """
 
     shares_names: bool = False
     has_right_join: bool = False
     has_condition: bool = False
-    is_lost: bool = False
     forbidden: frozenset[str] = frozenset()
+
+    @property
+    def is_lost(self) -> bool:
+        return self.has_condition and _HASH_JOINS in self.forbidden
 
 
 def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
@@ -51,8 +54,8 @@ def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
     if below.is_lost:
         raise InvalidQueryError(
             "the engine would return a wrong result for this statement: WHERE tests a FULL or "
-            "RIGHT join that has more than equal columns in ON; swap its two sides, or rename the "
-            "columns of one side in a subquery"
+            "RIGHT join, and a join has more than equal columns in ON; swap its two sides, or "
+            "rename the columns of one side in a subquery"
         )
     return below.forbidden
 
@@ -67,12 +70,11 @@ def _look(context: SessionContext, raw: Any) -> _Below:
     shares_names = any(each.shares_names for each in inputs)
     has_right_join = any(each.has_right_join for each in inputs)
     has_condition = any(each.has_condition for each in inputs)
-    is_lost = any(each.is_lost for each in inputs)
     found = frozenset[str]().union(*(each.forbidden for each in inputs))
     try:
         variant = raw.to_variant()
     except Exception:  # noqa: BLE001 -- a node that is hidden from Python is not a relevant one
-        return _Below(shares_names, has_right_join, has_condition, is_lost, found)
+        return _Below(shares_names, has_right_join, has_condition, found)
     match type(variant).__name__:
         case "Join":
             if shares_names:
@@ -81,13 +83,12 @@ def _look(context: SessionContext, raw: Any) -> _Below:
             shares_names |= len(set(names)) < len(names)
             is_right = str(variant.join_type()) == "Right"
             has_right_join |= is_right
-            has_condition |= is_right and bool(variant.on()) and variant.filter() is not None
+            has_condition |= bool(variant.on()) and variant.filter() is not None
         case "Sort" if shares_names and variant.get_fetch_val() is not None:
             found |= _DYNAMIC_FILTERS
         case "Filter" if shares_names and has_right_join:
             found |= _DYNAMIC_FILTERS | {_HASH_JOINS}
-            is_lost |= has_condition
-    return _Below(shares_names, has_right_join, has_condition, is_lost, found)
+    return _Below(shares_names, has_right_join, has_condition, found)
 
 
 def without(context: SessionContext, dataframe: DataFrame, settings: frozenset[str]) -> DataFrame:

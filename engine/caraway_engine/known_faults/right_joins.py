@@ -1,4 +1,4 @@
-"""Writes RIGHT joins with more than equal columns in ON as LEFT joins with their sides swapped.
+"""Writes RIGHT joins as LEFT joins, sides swapped, if a join has more than equal columns in ON.
 
 Filters above a RIGHT join of tables with equal column names need sort-merge joins, see `names`.
 DataFusion 55 drops columns that the condition of a sort-merge join needs where nothing above reads
@@ -19,13 +19,13 @@ _COLUMNS = ("Identifier", "CompoundIdentifier")
 
 
 def mend(scope: SelectScope, types: Types, *, also_full: bool) -> bool:
-    """Swap the sides of such joins; return whether there were any."""
+    """Swap the sides of RIGHT joins; return whether there were any."""
     swapped = {**_SWAPPED, "FullOuter": "FullOuter"} if also_full else _SWAPPED
     found = [
         (from_, join)
         for from_ in joining.froms(scope.select["from"])
         for join in from_["joins"]
-        if _kind(join) in swapped and _has_more_than_columns(join)
+        if _kind(join) in swapped
     ]
     if not found or not _may_change_order(scope):
         return False
@@ -35,6 +35,11 @@ def mend(scope: SelectScope, types: Types, *, also_full: bool) -> bool:
             _swap(from_, join, swapped[_kind(join)])
         return True
     return False
+
+
+def has_conditions(scope: SelectScope) -> bool:
+    """Return whether a join has more than equal columns in ON."""
+    return any(map(_has_more_than_columns, scope.joins()))
 
 
 def _kind(join: Tree) -> str:

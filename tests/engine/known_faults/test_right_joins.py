@@ -115,6 +115,12 @@ def test_generated_joins_are_answered_as_by_duckdb(
         "AND (a.s IS NOT DISTINCT FROM c.s) WHERE CASE WHEN a.v > 20 THEN true ELSE false END",
         "SELECT a.v AS x, c.v AS y FROM t a RIGHT JOIN t c ON a.k = c.k AND a.s <= c.s "
         "WHERE coalesce(a.v, 5) > 3",
+        "SELECT c.k AS x, c.v AS y, d.k AS z FROM t a RIGHT JOIN u c ON a.k = c.k "
+        "JOIN t d ON d.k = c.k AND d.v > c.v WHERE a.k IS NULL OR a.v > 5",
+        "SELECT q.*, d.v AS z FROM (SELECT a.k, c.k AS y, c.v FROM t a RIGHT JOIN u c "
+        "ON a.k = c.k) q JOIN t d ON d.k = q.y AND d.v > q.v WHERE q.k IS NULL OR q.v < 9",
+        "SELECT c.k AS x, d.s AS z FROM t a RIGHT JOIN u c ON a.k = c.k "
+        "LEFT JOIN t d ON d.k = c.k AND d.v < c.v WHERE a.k IS NULL OR c.v > 5",
         "SELECT a.k AS x, c.k AS y FROM t a FULL JOIN t c ON a.k = c.k AND a.s < c.s "
         "WHERE c.k > 1 AND coalesce(a.v, 50) > 25",
     ],
