@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from caraway_core.errors import DatasetError
 from caraway_core.loading import registry
@@ -15,6 +16,7 @@ from tests.kit import (
     caraway_tables,
     duckdb_files,
     flight_sql_server,
+    glue_server,
     iceberg_catalog,
     mariadb,
     sqlite_files,
@@ -23,7 +25,9 @@ from tests.kit.caraway_tables import ServedRuntime
 from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.engine import rows, session
 from tests.kit.flight_sql_server import FlightSqlServer
+from tests.kit.glue_server import GlueServer
 from tests.kit.iceberg_catalog import IcebergCatalogServer
+from tests.kit.iceberg_pointers import PointedTables
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
 
@@ -167,6 +171,66 @@ class IcebergRest:
         return self.request("/v1/namespaces/none")
 
 
+class IcebergInSqlite:
+    """A catalog of PyIceberg in a file."""
+
+    schema = SCHEMA
+
+    def __init__(self, folder: Path, _request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._tables = PointedTables(folder, SqlCatalog("p", uri=f"sqlite:///{folder}/p.db"))
+        self.run = self._tables.run
+
+    def request(self, file: str = "p.db") -> CatalogRequest:
+        return self._request("sqlite://", sqlite_file=file)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none.db")
+
+    def _request(self, path: str, **params: str) -> CatalogRequest:
+        used = frozenset({f"{SCHEMA}.t"})
+        return CatalogRequest("c", "iceberg", path, params, self._folder, self._folder, used)
+
+
+class IcebergInPostgres(IcebergInSqlite):
+    """A catalog of PyIceberg in PostgreSQL."""
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._server: Server = request.getfixturevalue("postgres")
+        drop = "DROP TABLE IF EXISTS {} CASCADE"
+        self._server.execute(*map(drop.format, ("iceberg_tables", "iceberg_namespace_properties")))
+        self._folder = folder
+        place = "postgresql+psycopg2://postgres@/postgres?host="
+        catalog = SqlCatalog("p", uri=place + self._server.params["pg_host"])
+        self._tables = PointedTables(folder, catalog)
+        self.run = self._tables.run
+
+    def request(self, base: str = "") -> CatalogRequest:
+        given = {**self._server.params, "pg_pass": "hunter2"}
+        if base:
+            given["pg_db"] = base
+        return self._request("postgres://", **given)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
+class IcebergInGlue(IcebergInSqlite):
+    """A catalog of Glue as moto imitates it."""
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._server: GlueServer = request.getfixturevalue("glue")
+        self._folder = folder
+        self._tables = PointedTables(folder, self._server.catalog)
+        self.run = self._tables.run
+
+    def request(self, path: str = "glue://") -> CatalogRequest:
+        return self._request(path, **self._server.params)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("glue://none")
+
+
 class FlightSql:
     """A server over a DuckDB, which lists its catalogs, schemas and tables."""
 
@@ -216,18 +280,26 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "duckdb": DuckdbFile,
     "flightsql": FlightSql,
     "iceberg": IcebergRest,
+    "iceberg in glue": IcebergInGlue,
+    "iceberg in postgres": IcebergInPostgres,
+    "iceberg in sqlite": IcebergInSqlite,
     "mysql": MysqlServer,
     "postgres": PostgresDatabase,
     "sqlite": SqliteFile,
 }
+"""A source comes in several kinds, which have its name first."""
 
 
 PINNED = frozenset({"iceberg"})
 """Sources whose marks change with the rows of a table that is in use."""
 
 
+def _connector(name: str) -> str:
+    return name.partition(" ")[0]
+
+
 def source(name: str) -> CatalogSource:
-    made: CatalogSource = registry.CATALOG_SOURCES.load(name)()
+    made: CatalogSource = registry.CATALOG_SOURCES.load(_connector(name))()
     return made
 
 
@@ -239,6 +311,12 @@ def listed(kind: CatalogKind, name: str) -> dict[str, ListedTable]:
 @pytest.fixture
 def iceberg_server(tmp_path: Path) -> Iterator[IcebergCatalogServer]:
     with iceberg_catalog.serving(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def glue() -> Iterator[GlueServer]:
+    with glue_server.serving() as server:
         yield server
 
 
@@ -277,12 +355,12 @@ def kind(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> CatalogKi
 
 
 def test_every_source_has_a_class_here() -> None:
-    assert set(CATALOGS) == set(registry.CATALOG_SOURCES)
+    assert set(map(_connector, CATALOGS)) == set(registry.CATALOG_SOURCES)
 
 
 def test_it_declares_itself(name: str) -> None:
-    declared = registry.catalog_connector(name)
-    assert type(registry.CATALOG_SOURCES.declared(name)) is CatalogConnector
+    declared = registry.catalog_connector(_connector(name))
+    assert type(registry.CATALOG_SOURCES.declared(_connector(name))) is CatalogConnector
     assert declared.params and declared.poll_s > 0
 
 
@@ -301,7 +379,7 @@ def test_marks_change_with_the_columns(name: str, kind: CatalogKind) -> None:
     kind.run(f'CREATE TABLE "{kind.schema}".t (a int)')
     first = listed(kind, name)["t"]
     kind.run(f'INSERT INTO "{kind.schema}".t VALUES (1)')
-    assert (listed(kind, name)["t"] != first) == (name in PINNED)
+    assert (listed(kind, name)["t"] != first) == (_connector(name) in PINNED)
     kind.run(f'ALTER TABLE "{kind.schema}".t ADD COLUMN b int')
     assert listed(kind, name)["t"].mark != first.mark
     kind.run(f'DROP TABLE "{kind.schema}".t')

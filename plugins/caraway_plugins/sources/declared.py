@@ -82,16 +82,16 @@ LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset(
 DELTA = Connector(
     "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
 )
-_PG_LOGIN = frozenset(
+PG_LOGIN = frozenset(
     "pg_host pg_port pg_db pg_user pg_pass pg_sslmode pg_sslrootcert pg_connection_string".split()
 )
 POSTGRES = Connector(
     "caraway_plugins.sources.postgres.source:PostgresSource",
-    _PG_LOGIN | {"pg_replication_slot", "pg_publication"},
+    PG_LOGIN | {"pg_replication_slot", "pg_publication"},
     modes=("full", "append", "changes", "disabled"),
 )
 POSTGRES_CATALOG = CatalogConnector(
-    "caraway_plugins.sources.postgres.tables:PostgresCatalog", _PG_LOGIN
+    "caraway_plugins.sources.postgres.tables:PostgresCatalog", PG_LOGIN
 )
 POSTGRES_READER = DatabaseReader(
     "caraway_plugins.sources.postgres.reader:PostgresReader",

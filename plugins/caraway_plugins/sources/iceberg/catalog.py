@@ -1,4 +1,4 @@
-"""Catalogs that speak Iceberg's REST protocol: all tables of their namespaces."""
+"""Catalogs of Iceberg: all tables of their namespaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
-from caraway_plugins.sources.iceberg import rest
+from caraway_plugins.sources.iceberg import pointer_catalogs, pointers, rest
+from caraway_plugins.sources.iceberg.pointers import PointerPath
 from caraway_plugins.sources.iceberg.rest import CatalogPath, Namespace
 from caraway_plugins.sources.iceberg.source import IcebergSource
 from caraway_plugins.sources.params import Params
@@ -24,6 +25,9 @@ class IcebergCatalog:
     """
 
     def tables(self, request: CatalogRequest) -> Iterator[ListedTable]:
+        if (pointer := pointers.path_of(request.path)) is not None:
+            yield from _pointed(request, pointer)
+            return
         path = _path(request)
         with rest.connected(path, Params(request.params)) as catalog:
             own = [path.namespace] if path.namespace else []
@@ -48,18 +52,31 @@ class IcebergCatalog:
             return exc.message  # Statements that name it get the error when they describe it.
 
 
+def _pointed(request: CatalogRequest, path: PointerPath) -> Iterator[ListedTable]:
+    _refuse_table(path.table)
+    asked = _source_request(request, request.name, request.path)
+    for each in pointer_catalogs.catalog_of(path).tables(asked, path):
+        listed = ListedTable(_schema(path.namespace, each.namespace), each.name)
+        mark = each.location if listed.title in request.described else ""
+        yield replace(listed, mark=mark)
+
+
 def _path(request: CatalogRequest) -> CatalogPath:
     if not request.path.startswith(("http://", "https://")):
         raise DatasetError(
             "invalid",
-            "`from: iceberg` of a catalog takes the address of a REST catalog; write "
-            "iceberg:https://HOST/v1/namespaces, with the name of a namespace behind it for that "
-            "one alone",
+            "`from: iceberg` of a catalog names its kind; write iceberg:https://HOST/v1/namespaces "
+            "for one that speaks REST, iceberg:sqlite://, iceberg:postgres:// or iceberg:glue://, "
+            "with the name of a namespace behind it for that one alone",
         )
     path = rest.path_of(request.path)
-    if path.table:
-        raise DatasetError("invalid", f"`from` names the table '{path.table}'; name a namespace")
+    _refuse_table(path.table)
     return path
+
+
+def _refuse_table(table: str) -> None:
+    if table:
+        raise DatasetError("invalid", f"`from` names the table '{table}'; name a namespace")
 
 
 def _schema(root: Namespace, namespace: Namespace) -> str:
@@ -68,13 +85,22 @@ def _schema(root: Namespace, namespace: Namespace) -> str:
 
 
 def _asked(request: CatalogRequest, table: ListedTable) -> SourceRequest:
-    path = _path(request)
-    root = path.namespace
+    pointer = pointers.path_of(request.path)
+    root = pointer.namespace if pointer else _path(request).namespace
     namespace = root if root and table.schema == root[-1] else (*root, table.schema)
+    if pointer is not None:
+        path = PointerPath(pointer.kind, namespace, table.name).text
+    else:
+        found = _path(request)
+        path = rest.url_of(CatalogPath(found.base, found.prefix, namespace, table.name))
+    return _source_request(request, f"{request.name}.{table.title}", path)
+
+
+def _source_request(request: CatalogRequest, name: str, path: str) -> SourceRequest:
     return SourceRequest(
-        name=TableName(f"{request.name}.{table.title}"),
+        name=TableName(name),
         connector=request.connector,
-        path=rest.url_of(CatalogPath(path.base, path.prefix, namespace, table.name)),
+        path=path,
         params=request.params,
         declared=(),
         access="read",

@@ -8,16 +8,23 @@ REST = frozenset(
     "iceberg_oauth2_scope".split()
 )
 """Params of catalogs."""
+POINTERS = declared.PG_LOGIN | frozenset(
+    "iceberg_catalog_name sqlite_file iceberg_glue_region iceberg_glue_endpoint "
+    "iceberg_glue_catalog_id iceberg_glue_access_key_id iceberg_glue_secret_access_key "
+    "iceberg_glue_session_token".split()
+)
+"""Params of catalogs in databases and in Glue."""
 _STORES = frozenset().union(*declared.OF_STORE.values())
 _S3 = frozenset(
     "iceberg_s3_endpoint iceberg_s3_region iceberg_s3_access_key_id iceberg_s3_secret_access_key "
     "iceberg_s3_session_token".split()
 )
+_CATALOG = REST | POINTERS | _STORES | _S3
 
 ICEBERG = Connector(
     "caraway_plugins.sources.iceberg.source:IcebergSource",
-    REST | _STORES | _S3 | {"iceberg_snapshot"},
+    _CATALOG | {"iceberg_snapshot"},
 )
 ICEBERG_CATALOG = CatalogConnector(
-    "caraway_plugins.sources.iceberg.catalog:IcebergCatalog", REST | _STORES | _S3
+    "caraway_plugins.sources.iceberg.catalog:IcebergCatalog", _CATALOG
 )

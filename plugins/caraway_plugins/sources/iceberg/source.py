@@ -1,4 +1,4 @@
-"""Datasets that are Iceberg tables: in a folder, in a bucket, or in a REST catalog."""
+"""Datasets that are Iceberg tables: in a folder, in a bucket, or in a catalog."""
 
 from __future__ import annotations
 
@@ -16,9 +16,18 @@ from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.iceberg.read_metadata import NoSnapshotError, ReadMetadata
 from caraway_plugins.sources import files as local_files
 from caraway_plugins.sources import params
-from caraway_plugins.sources.iceberg import describing, finding, locations, planning, rest
+from caraway_plugins.sources.iceberg import (
+    describing,
+    finding,
+    locations,
+    planning,
+    pointer_catalogs,
+    pointers,
+    rest,
+)
 from caraway_plugins.sources.iceberg.finding import FoundMetadata
 from caraway_plugins.sources.iceberg.locations import TableFiles
+from caraway_plugins.sources.iceberg.pointers import PointerPath
 
 _DAMAGED = (LookupError, TypeError, ValueError, OSError, EOFError)
 _SNAPSHOT = "iceberg_snapshot"
@@ -47,8 +56,7 @@ class IcebergSource:
         self._clock = clock
 
     def resolve(self, request: SourceRequest) -> TableSpec:
-        is_in_catalog = _is_in_catalog(request)
-        opened = _of_catalog(request) if is_in_catalog else _of_folder(request)
+        opened = _opened(request)
         metadata, files = opened.metadata, opened.files
         with _worded(request):
             snapshot, schema = metadata.at(request.params.get(_SNAPSHOT, ""))
@@ -56,6 +64,8 @@ class IcebergSource:
             return describing.describe(files, metadata, schema, planned, request.declared)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
+        if (path := pointers.path_of(request.path)) is not None:
+            return pointer_catalogs.location(request, path)
         if not _is_in_catalog(request):
             found_metadata = _found(request, _files(request, {}))
             status = found_metadata.place.find()
@@ -71,6 +81,21 @@ class IcebergSource:
 
 def _is_in_catalog(request: SourceRequest) -> bool:
     return request.path.startswith(("http://", "https://"))
+
+
+def _opened(request: SourceRequest) -> _OpenedTable:
+    if (path := pointers.path_of(request.path)) is not None:
+        return _of_pointer(request, path)
+    return _of_catalog(request) if _is_in_catalog(request) else _of_folder(request)
+
+
+def _of_pointer(request: SourceRequest, path: PointerPath) -> _OpenedTable:
+    files = _files(request, {})
+    place = files.place(pointer_catalogs.location(request, path))
+    name = place.path.rpartition("/")[2]
+    content = place.read(f"the metadata file '{name}' of the table, which its catalog names,")
+    with _worded(request, f"the metadata file '{name}'"):
+        return _OpenedTable(read_metadata.read(content), files)
 
 
 def _of_folder(request: SourceRequest) -> _OpenedTable:
@@ -104,6 +129,7 @@ def _files(request: SourceRequest, config: Mapping[str, str]) -> TableFiles:
     params.checked(request.connector, request.params)
     is_local = "://" not in request.path or _is_in_catalog(request)
     is_local = is_local or request.path.startswith("file://")
+    is_local = is_local or pointers.path_of(request.path) is not None
     return TableFiles(str(request.name), locations.store_values(request.params, config), is_local)
 
 
