@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from itertools import count
@@ -178,6 +178,14 @@ class Serving:
         self._under_way[number] = task
         task.add_done_callback(partial(self._end, number))
 
+    def _spawn_apart(self, work: Coroutine[Any, Any, None], kind: str) -> "asyncio.Task[None]":
+        """Run work for a call that may outlive it: what waits for a thread stays when it ends."""
+        token = current.set(None)
+        try:
+            return self._tasks.spawn(work, kind)
+        finally:
+            current.reset(token)
+
     def _end(self, number: int, task: "asyncio.Task[None]") -> None:
         self._under_way.pop(number, None)
         self._flows.pop(number, None)
@@ -215,7 +223,7 @@ class Serving:
             finally:
                 await stream.aclose()
                 if stream.written is not None and self._executor.is_in_memory(stream.written):
-                    await asyncio.shield(self._tasks.spawn(self._keep(stream.written), "keep"))
+                    await asyncio.shield(self._spawn_apart(self._keep(stream.written), "keep"))
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
@@ -243,7 +251,7 @@ class Serving:
                 if ahead.is_at_one_batch:
                     # Native code may keep all threads from the end. The statement can run again
                     # elsewhere only as long as none of its rows were sent.
-                    probing = self._tasks.spawn(self._executor.probe(), "probe the threads")
+                    probing = self._spawn_apart(self._executor.probe(), "probe the threads")
                     only = await ahead.only_batch_unless(probing, _HELD_S)
                 if only is not None and only.nbytes < _LARGE_BYTES:
                     self._send_answer(number, serialized, stream, rows, only)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_executor.engines import shared_memory, withdrawing
 from caraway_executor.engines.causes import NotBegunError
-from caraway_executor.engines.messages import BatchesSent
+from caraway_executor.engines.messages import BatchesSent, Stopped
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.serving import Serving
 from caraway_executor.engines.shared_memory import ReadableMemory, WritableMemory
@@ -92,7 +93,10 @@ async def _nothing() -> None:
 
 @asynccontextmanager
 async def served(
-    rows: pa.RecordBatch, memory: int | None = None, answers: Answers | None = None
+    rows: pa.RecordBatch,
+    memory: int | None = None,
+    answers: Answers | None = None,
+    threads: CallThreads | None = None,
 ) -> AsyncIterator[tuple[EngineProcess, list[Any]]]:
     """Serve rows; yield the other end, and the messages that arrive there.
 
@@ -100,7 +104,7 @@ async def served(
     """
     ours, theirs = socket.socketpair()
     shared = None if memory is None else WritableMemory(memory)
-    serving = Serving(answers or Answers(rows), CallThreads(1, "test"), shared)
+    serving = Serving(answers or Answers(rows), threads or CallThreads(1, "test"), shared)
     serving.channel = await Channel.open(theirs, serving.receive, lambda: None)
     readable = None if memory is None else ReadableMemory(memory)
     process, arrived = EngineProcess(0, lambda _process: None, readable), list[Any]()
@@ -172,6 +176,38 @@ async def test_rows_whose_end_waits_are_withdrawn_while_threads_are_not_free() -
         withdrawing.from_starved(process, 0.0, 0.0)
         with pytest.raises(NotBegunError):
             await opening
+
+
+async def test_a_probe_that_waits_for_a_thread_outlives_its_statement(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    threads, is_free = CallThreads(1, "test"), threading.Event()
+    answers, is_waiting, is_probed = Answers(FEW), asyncio.Event(), asyncio.Event()
+
+    async def probe() -> None:
+        waiting = asyncio.get_running_loop().run_in_executor(threads, lambda: None)
+        is_waiting.set()
+        await waiting
+        is_probed.set()
+
+    answers.executor.probe = probe
+    threads.submit(is_free.wait)
+    try:
+        async with asyncio.timeout(60), served(FEW, None, answers, threads) as (process, arrived):
+            opening = asyncio.ensure_future(process.open("slow"))
+            await is_waiting.wait()
+            opening.cancel()
+
+            async def is_stopped() -> bool:
+                return any(isinstance(each, Stopped) for each in arrived)
+
+            await eventually(is_stopped, "the statement has ended")
+            is_free.set()
+            await is_probed.wait()
+    finally:
+        is_free.set()
+        threads.shutdown()
+    assert not caplog.records
 
 
 async def test_rows_that_are_kept_do_not_hold_up_others() -> None:
