@@ -6,9 +6,7 @@ types. The text of a plan is never inspected. This package does not run statemen
 
 from caraway_engine.known_faults.mending import (
     PlannedStatement,
-    Relations,
     RewrittenStatement,
-    is_null_safe,
     mend,
     planned,
 )
@@ -17,9 +15,7 @@ from caraway_engine.known_faults.schemas import KnownSchemas
 __all__ = [
     "KnownSchemas",
     "PlannedStatement",
-    "Relations",
     "RewrittenStatement",
-    "is_null_safe",
     "mend",
     "planned",
 ]

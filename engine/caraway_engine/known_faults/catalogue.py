@@ -123,10 +123,37 @@ FAULTS = (
         upstream=("datafusion#22998",),
     ),
     KnownFault(
-        "null-safe-where",
-        "`a = b` in WHERE lets NULL equal NULL if a join has IS NOT DISTINCT FROM.",
+        "null-safe-joins",
+        "Of inner joins by `=` and IS NOT DISTINCT FROM, and `=` in WHERE above them, all let NULL "
+        "equal NULL, or none does.",
         Remedy.REWRITTEN,
         "SELECT v FROM matched WHERE a = b AND v <> 20",
+    ),
+    KnownFault(
+        "constant-not-in",
+        "NOT IN with a subquery ignores its NULLs if the value before it is a constant.",
+        Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE 7 NOT IN (SELECT k FROM u)",
+    ),
+    KnownFault(
+        "negated-bits",
+        "`-(a | b)` is computed as `-a & -b`, and `-(a & b)` as `-a | -b`.",
+        Remedy.REWRITTEN,
+        "SELECT -(k | 4) FROM t",
+    ),
+    KnownFault(
+        "rounded-decimals",
+        "`round(d, 1)` of a DECIMAL is compared without its scale, in joins, IN and set "
+        "operations, or is an error.",
+        Remedy.REWRITTEN,
+        "SELECT a.id FROM big a JOIN big b ON round(a.c, 1) = b.c",
+    ),
+    KnownFault(
+        "false-orders",
+        "Running counts, minima and maxima count as sorted, whatever their frame is, as do the "
+        "times of sorted timestamps: ORDER BY is left out, and windows and groups over them break.",
+        Remedy.REWRITTEN,
+        "SELECT max(v) OVER (ORDER BY v DESC ROWS 1 PRECEDING) AS m FROM t ORDER BY m LIMIT 1",
     ),
     KnownFault(
         "grouped-extremes",

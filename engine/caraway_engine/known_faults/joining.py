@@ -1,8 +1,7 @@
-"""Rewrites columns of USING, and equalities next to IS NOT DISTINCT FROM.
+"""Rewrites columns of USING.
 
 DataFusion 55 always takes a column of USING from the left side. There it is NULL if a FULL or RIGHT
-join found no left row. Also, an equality in WHERE may be merged with IS NOT DISTINCT FROM in a join
-condition. It then treats NULL as equal to NULL.
+join found no left row.
 """
 
 from collections.abc import Iterator
@@ -290,22 +289,6 @@ def _refusal(side: str) -> InvalidQueryError:
     )
 
 
-def mend_equalities(scope: SelectScope) -> bool:
-    """Make equalities in WHERE exclude NULL explicitly; return whether there were any."""
-    trees = [each for each in conjuncts(scope.select["selection"]) if _is_equality(each)]
-    for each in trees:
-        operation = dict(each)
-        left = each["BinaryOp"]["left"]
-        new = syntax.filled("__a AND __b IS NOT NULL", a=operation, b=left)
-        syntax.replace(each, {"Nested": new})
-    return bool(trees)
-
-
-def has_null_equality(statement: Tree) -> bool:
-    """Return whether a statement contains IS NOT DISTINCT FROM."""
-    return any(syntax.kind(each) == "IsNotDistinctFrom" for each in syntax.everything(statement))
-
-
 def conjuncts(condition: Tree) -> Iterator[Tree]:
     """Yield the terms that AND connects."""
     inner = syntax.unnested(condition)
@@ -314,10 +297,3 @@ def conjuncts(condition: Tree) -> Iterator[Tree]:
             yield from conjuncts(inner["BinaryOp"][side])
     elif inner is not None:
         yield inner
-
-
-def _is_equality(tree: Tree) -> bool:
-    if syntax.kind(tree) != "BinaryOp" or tree["BinaryOp"]["op"] != "Eq":
-        return False
-    sides = [syntax.unnested(tree["BinaryOp"][side]) for side in ("left", "right")]
-    return not any(syntax.kind(side) in ("Value", "TypedString") for side in sides)

@@ -18,6 +18,7 @@ from caraway_engine.known_faults import (
     constants,
     distinct_from,
     embedded,
+    false_orders,
     float_forms,
     floats,
     joining,
@@ -26,6 +27,8 @@ from caraway_engine.known_faults import (
     merged,
     merged_lists,
     moments,
+    negated_bits,
+    null_keys,
     ordering,
     overflow,
     pulled_up,
@@ -33,6 +36,7 @@ from caraway_engine.known_faults import (
     repeated,
     repeated_keys,
     right_joins,
+    rounding,
     scopes,
     sort_keys,
     subqueries,
@@ -56,8 +60,8 @@ _COMPUTES = r"[-+/%]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "avg", "mean", "min", "max", "over", "exists",
     "using", "natural", "distinct", "rand", "random", "uuid", "offset", "timestamptz", "zone",
-    "timestamp", "interval", "embed", "right", "full", "nullif", "case", "greatest",
-    "least", "pow", "power", "acos", "asin", "acosh", "atanh",
+    "timestamp", "time", "interval", "embed", "right", "full", "nullif", "case", "greatest",
+    "least", "pow", "power", "round", "acos", "asin", "acosh", "atanh",
 )  # fmt: skip
 _SORTED_CALL = r"(?:_value|_agg)\s*\(.*\border\b"
 _MAY_APPLY = re.compile(
@@ -100,24 +104,9 @@ class PlannedStatement:
     optimized: LogicalPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Relations:
-    """Relations with properties that the statement does not show.
-
-    The statistics of `unmeasured` relations may be wrong. `null_safe` are views with IS NOT
-    DISTINCT FROM.
-    """
-
-    unmeasured: frozenset[str] = frozenset()
-    null_safe: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.unmeasured or self.null_safe)
-
-
 _NO_CONSTANTS = AssumedConstants()
 _NO_COLUMNS = pa.schema([])
-_NO_RELATIONS = Relations()
+_ALL_MEASURED: frozenset[str] = frozenset()
 Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
@@ -138,15 +127,15 @@ def planned(
     sql: str,
     plan: Callable[[str], DataFrame],
     parameters: Mapping[str, Any] = _NOTHING,
-    relations: Relations = _NO_RELATIONS,
+    unmeasured: frozenset[str] = _ALL_MEASURED,
     known: KnownSchemas | None = None,
     *,
     is_view: bool = False,
 ) -> PlannedStatement:
     """Plan a statement, rewritten where necessary to avoid the engine's known faults.
 
-    `known` has schemas found earlier for the same tables. For a view, other statements will read
-    it.
+    The statistics of `unmeasured` relations may be wrong. `known` has schemas found earlier for the
+    same tables. For a view, other statements will read it.
 
     Raises:
         InvalidQueryError: no safe form is known, or the statement is nested too deeply for it.
@@ -173,7 +162,7 @@ def planned(
         context,
         sql,
         parameters,
-        relations,
+        unmeasured,
         known,
         believed,
         pa.schema(dataframe.schema()),
@@ -215,7 +204,7 @@ def mend(
     context: SessionContext,
     sql: str,
     parameters: Mapping[str, Any] = _NOTHING,
-    relations: Relations = _NO_RELATIONS,
+    unmeasured: frozenset[str] = _ALL_MEASURED,
     known: KnownSchemas | None = None,
     believed: AssumedConstants = _NO_CONSTANTS,
     columns: pa.Schema = _NO_COLUMNS,
@@ -235,7 +224,7 @@ def mend(
     may_apply = (
         _MAY_APPLY.search(words)
         or merged_lists.may_apply(words, is_view=is_view)
-        or (relations and _CHOOSES.search(words))
+        or (unmeasured and _CHOOSES.search(words))
         or believed
         or (is_view and _MAKES_NULLS.search(words))
         or sort_keys.may_be_floats(words, columns)
@@ -250,7 +239,7 @@ def mend(
             statement,
             words.lower(),
             types,
-            relations,
+            unmeasured,
             believed,
             columns.names,
             is_view,
@@ -285,7 +274,7 @@ def _mended(
     statement: Tree,
     words: str,
     types: Types,
-    relations: Relations,
+    unmeasured: frozenset[str],
     believed: AssumedConstants,
     columns: Sequence[str],
     is_view: bool,
@@ -300,9 +289,7 @@ def _mended(
     if "offset" in words or "limit" in words:
         is_needed |= ordering.mend(statement)
     is_needed |= merged_lists.mend(statement, words, is_view=is_view)
-    may_be_null_safe = "distinct" in words or bool(relations.null_safe)
-    has_null_equality = may_be_null_safe and _is_null_safe(statement, relations.null_safe)
-    is_measured = not _reads(statement, relations.unmeasured)
+    is_measured = not _reads(statement, unmeasured)
     has_lengths = "interval" in words
     is_query = syntax.kind(statement) not in ("Update", "Delete")
     has_right_joins = is_query and ("right" in words or swaps_full)
@@ -310,6 +297,7 @@ def _mended(
         is_needed |= lengths.mend_sets(statement, types)
     may_pull_up = "over" in words or pulled_up.may_apply(words)
     has_order = "order" in words
+    has_bits = negated_bits.may_apply(words)
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)
     found = list(scopes.scopes(statement))
@@ -320,6 +308,12 @@ def _mended(
         is_needed |= windows.inline(scope)
         if may_pull_up:
             pulled_up.check(scope, types)
+        if "over" in words or "time" in words:
+            is_needed |= false_orders.mend(scope, types)
+        if "round" in words:
+            is_needed |= rounding.mend(scope, types)
+        if has_bits:
+            is_needed |= negated_bits.mend(scope)
         if has_order or "distinct" in words:
             is_needed |= repeated_keys.mend(scope)
         types.types_of(
@@ -336,13 +330,13 @@ def _mended(
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_right_joins:
             is_needed |= right_joins.mend(scope, types, also_full=swaps_full)
-        if has_null_equality:
-            is_needed |= joining.mend_equalities(scope)
         is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
             is_needed |= floats.hide_from_statistics(scope, types)
         if has_order:
             is_needed |= float_forms.mend_sort_keys(scope, types, names.name_of)
+        if is_query and "distinct" in words:
+            is_needed |= null_keys.mend(scope, types)
         is_guarded |= _applied(_GUARDS, scope, types)
         names.keep()
     if not is_needed and not is_guarded:
@@ -353,18 +347,6 @@ def _mended(
 def _applied(guards: Sequence[Guard], scope: SelectScope, types: Types) -> bool:
     results = [guard(scope, types) for guard in guards]
     return any(results)
-
-
-def is_null_safe(sql: str, views: frozenset[str]) -> bool:
-    """Return whether a statement, or a view that it reads, contains IS NOT DISTINCT FROM."""
-    try:
-        return any(_is_null_safe(each, views) for each in syntax.parse(sql))
-    except syntax.SyntaxUnknownError:
-        return False
-
-
-def _is_null_safe(statement: Tree, views: frozenset[str]) -> bool:
-    return joining.has_null_equality(statement) or _reads(statement, views)
 
 
 def _reads(statement: Tree, relations: frozenset[str]) -> bool:

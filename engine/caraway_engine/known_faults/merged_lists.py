@@ -19,8 +19,6 @@ _LISTS = re.compile(
 )
 _CHAINS = re.compile(r"\bor\b|\bnot\s*\(", re.IGNORECASE)
 """Comparisons become lists if OR connects them, or AND below NOT."""
-_APART = "nullif(__a, NULL)"
-"""The same value, but the optimizer does not know that."""
 _INNER_DEPTH, _VIEW_DEPTH = 2, 5
 """Lists of subqueries and views are wrapped so many times more than others, which may read them."""
 _QUANTIFIED = ("AnyOp", "AllOp")
@@ -101,7 +99,7 @@ def _wrap(tests: Sequence[_ListTest], depth: int) -> None:
     for more, test in enumerate(tests, 1):
         for place in test.places:
             for _ in range(depth + more):
-                syntax.replace(place, syntax.filled(_APART, a=dict(place)))
+                syntax.replace(place, syntax.filled(syntax.OPAQUE, a=dict(place)))
 
 
 def _tests(tree: Tree, exact: bool, exposed: bool) -> Iterator[_ListTest]:

@@ -3,9 +3,6 @@
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.syntax import Tree
 
-# The same values, but the engine does not detect that the order is the same.
-_ANEW = "CASE WHEN __a IS NULL THEN NULL ELSE __a END"
-
 
 def mend(statement: Tree) -> bool:
     """Hide from the optimizer that the result of an OFFSET is sorted by the same key again."""
@@ -14,7 +11,7 @@ def mend(statement: Tree) -> bool:
         if syntax.is_query(query) and query["order_by"] and _has_skipped(query):
             for key in query["order_by"]["kind"].get("Expressions", ()):
                 if syntax.number(key["expr"]) is None:
-                    new = syntax.filled(_ANEW, a=dict(key["expr"]))
+                    new = syntax.filled(syntax.OPAQUE, a=dict(key["expr"]))
                     syntax.replace(key["expr"], new)
                     is_changed = True
     return is_changed

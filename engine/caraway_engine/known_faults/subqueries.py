@@ -22,6 +22,7 @@ _COMPARED = {
     "Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=",
 }  # fmt: skip
 _INNER = ("Inner", "Join")
+_KEYS = ("Identifier", "CompoundIdentifier")
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
@@ -35,8 +36,7 @@ def mend(scope: SelectScope, types: Types) -> bool:
         id(each)
         for condition in conditions
         for each, is_negated in _two_valued(condition, True)
-        # The engine also loses rows where the subquery of an outer row has none.
-        if not is_negated or types.can_stand_alone(each["InSubquery"]["subquery"], scope)
+        if not is_negated or _is_safe_negated(each["InSubquery"], scope, types)
     }
     changes: list[tuple[Tree, Tree]] = []
     for each in syntax.inside(conditions):
@@ -72,6 +72,19 @@ def _two_valued(condition: Tree, is_top: bool) -> Iterator[tuple[Tree, bool]]:
             negated = syntax.unnested(inner["UnaryOp"]["expr"])
             if syntax.kind(negated) == "InSubquery":
                 yield negated, not negated["InSubquery"]["negated"]
+
+
+def _is_safe_negated(found: dict[str, Any], scope: SelectScope, types: Types) -> bool:
+    """Return whether the engine finds the NULLs of a NOT IN.
+
+    It needs a key to join by, and has none if the value is a constant, or may be simplified to one.
+    It also loses rows where the subquery of an outer row has none.
+    """
+    value = syntax.unnested(found["expr"])
+    while syntax.kind(value) == "Cast":
+        value = syntax.unnested(value["Cast"]["expr"])
+    is_key = syntax.kind(value) in _KEYS
+    return is_key and types.can_stand_alone(found["subquery"], scope)
 
 
 def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int]) -> Tree | None:

@@ -14,6 +14,8 @@ import sqloxide
 Tree: TypeAlias = Any
 _DIALECT = "generic"
 _PLACE = "__"
+OPAQUE = "nullif(__a, NULL)"
+"""The same value, but the optimizer knows neither its order nor its equals."""
 
 
 class SyntaxUnknownError(Exception):

@@ -40,7 +40,7 @@ class StatementFraming:
             self._contexts.main,
             plan=lambda text: self.dataframe(statement, text, {}, options),
             parameters=values,
-            relations=self._registered.relations(),
+            unmeasured=self._registered.unmeasured,
             known=self._schemas,
         )
         return typed_values.planned(found.sql, values, frame)

@@ -65,8 +65,6 @@ class Registered:
         self._stores: dict[str, TableSpec] = {}
         """One table for each object store, from which the store's settings are taken."""
         self.unmeasured = spec_facts.unmeasured(snapshot.tables)
-        self._null_safe: set[TableName] = set()
-        """The views that use IS NOT DISTINCT FROM."""
         self.sizes = bounds.ViewSizes()
         self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
         for context in self.contexts:
@@ -147,7 +145,6 @@ class Registered:
             if name not in gone:
                 self.searching[name] = names
                 self.stand_ins.update((each, base.stand_ins[each]) for each in names)
-        self._null_safe = base._null_safe - gone
         self._facts = {name: each for name, each in base._facts.items() if name not in gone}
         self.sizes = base.sizes.without(gone)
         self._stores = dict(base._stores)
@@ -217,11 +214,6 @@ class Registered:
         """Return the tables that a view reads or searches."""
         _, reads = self.views[view]
         return frozenset(map(TableName, reads)) - self.stand_ins.keys()
-
-    def relations(self) -> known_faults.Relations:
-        """Return the facts about the tables that decide how statements are rewritten."""
-        null_safe = frozenset(contexts.place(name)[1] for name in self._null_safe)
-        return known_faults.Relations(self.unmeasured, null_safe)
 
     def joins(self, dataframe: Any, facts: PlanFacts) -> OptimizedFacts:
         """Return the facts of the joins of a plan."""
@@ -330,7 +322,6 @@ class Registered:
         try:
             size = bounds.measured(query, views=self.sizes)
             context = self.contexts.main
-            null_safe = self.relations().null_safe
             with viewing.without_sources():
                 text = self._calling(name, query)
                 shown = {each.name: stand_ins.empty(each.schema) for each in self._shown(text)}
@@ -339,14 +330,11 @@ class Registered:
                     context,
                     text.sql,
                     lambda text: context.sql(text, options=READ_ONLY),
-                    relations=known_faults.Relations(null_safe=null_safe),
                     is_view=True,
                 )
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             statements.check_view(name, query, facts)
-            if known_faults.is_null_safe(query, null_safe):
-                self._null_safe.add(name)
             self._register(name, self.snapshot.tables[name], dataframe.into_view())
             self.sizes.add(name, size)
             reads = self._reads(facts)

@@ -11,12 +11,17 @@ OF_NULLS = (
     answered(
         "in-loses-null",
         "SELECT v FROM t WHERE coalesce(k IN (SELECT k FROM u), true)",
-        (10,), (20,), (30,), (40,), (50,),
+        (10,),
+        (20,),
+        (30,),
+        (40,),
+        (50,),
     ),
     answered(
         "in-loses-null",
         "SELECT v FROM t WHERE NOT (k IN (SELECT k FROM u) AND v > 20)",
-        (10,), (20,),
+        (10,),
+        (20,),
     ),
     answered(
         "in-loses-null",
@@ -30,12 +35,14 @@ OF_NULLS = (
     answered(
         "in-loses-null",
         "SELECT v FROM t WHERE k NOT IN (SELECT k FROM u WHERE u.k = t.k)",
-        (40,), (50,),
+        (40,),
+        (50,),
     ),
     answered(
         "captured-column",
         "SELECT v FROM t WHERE k = ALL (SELECT k FROM t WHERE k = 2)",
-        (20,), (30,),
+        (20,),
+        (30,),
     ),
     answered(
         "captured-column",
@@ -50,7 +57,8 @@ OF_NULLS = (
     answered(
         "captured-column",
         "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k AND w >= ALL (SELECT w FROM u WHERE k = 2)",
-        (20, 4), (30, 4),
+        (20, 4),
+        (30, 4),
     ),
     refused(
         "captured-column",
@@ -64,27 +72,33 @@ OF_NULLS = (
     answered(
         "count-of-nothing",
         "SELECT v FROM t WHERE EXISTS (SELECT max(w) FROM u WHERE u.k = t.k) AND v > 30",
-        (40,), (50,),
+        (40,),
+        (50,),
     ),
     answered(
         "count-of-nothing",
         "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k HAVING count(*) = 0)",
-        (40,), (50,),
+        (40,),
+        (50,),
     ),
     answered(
         "count-of-nothing",
         "SELECT v FROM t WHERE 0 IN (SELECT count(*) FROM u WHERE u.k = t.k)",
-        (40,), (50,),
+        (40,),
+        (50,),
     ),
     answered(
         "count-of-nothing",
         "SELECT v FROM t WHERE 0 <> ALL (SELECT count(*) FROM u WHERE u.k = t.k)",
-        (10,), (20,), (30,),
+        (10,),
+        (20,),
+        (30,),
     ),
     answered(
         "count-of-nothing",
         "SELECT v FROM t WHERE 0 = ANY (SELECT count(*) FROM u WHERE u.k = t.k)",
-        (40,), (50,),
+        (40,),
+        (50,),
     ),
     refused(
         "correlated-limit",
@@ -101,18 +115,28 @@ OF_NULLS = (
     answered(
         "lists-with-null",
         "SELECT v, k NOT IN (1, NULL) AND k IN (1, 2) FROM t",
-        (10, False), (20, None), (30, None), (40, None), (50, False),
+        (10, False),
+        (20, None),
+        (30, None),
+        (40, None),
+        (50, False),
     ),
     answered("lists-with-null", "SELECT v FROM t WHERE k = ANY([1, 2]) AND NOT k IN (1, NULL)"),
     answered(
         "lists-with-null",
         "SELECT v FROM t WHERE k NOT IN (1) OR k NOT IN (2)",
-        (10,), (20,), (30,), (50,),
+        (10,),
+        (20,),
+        (30,),
+        (50,),
     ),
     answered(
         "lists-with-null",
         "SELECT v FROM t WHERE NOT ((k = 1 OR k = 2) AND (k = 3 OR k = 4))",
-        (10,), (20,), (30,), (50,),
+        (10,),
+        (20,),
+        (30,),
+        (50,),
     ),
     answered(
         "lists-with-null",
@@ -128,11 +152,73 @@ OF_NULLS = (
     answered(
         "distinct-from-too-far",
         "SELECT v FROM t WHERE v < 30 AND k IS DISTINCT FROM 2 AND k IS NOT NULL OR v = 50",
-        (10,), (50,),
+        (10,),
+        (50,),
     ),
     answered(
         "distinct-from-too-far",
         "SELECT v, NOT (k = 2) IS NOT DISTINCT FROM (v = 20) AND v < 40 FROM t",
-        (10, False), (20, False), (30, True), (40, False), (50, False),
+        (10, False),
+        (20, False),
+        (30, True),
+        (40, False),
+        (50, False),
     ),
-)  # fmt: skip
+    answered(
+        "null-safe-joins",
+        "SELECT t.v FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k WHERE t.k = u.k AND t.v <> 20",
+        (10,),
+        (30,),
+        (30,),
+        (30,),
+    ),
+    answered(
+        "null-safe-joins",
+        "SELECT v FROM (SELECT t.v, t.k AS a, u.k AS b FROM t "
+        "JOIN u ON t.k IS NOT DISTINCT FROM u.k) q WHERE a = b AND v <> 20",
+        (10,),
+        (30,),
+        (30,),
+        (30,),
+    ),
+    answered(
+        "null-safe-joins",
+        "SELECT v FROM matched WHERE a = b AND v <> 20",
+        (10,),
+        (30,),
+        (30,),
+        (30,),
+    ),
+    answered(
+        "null-safe-joins",
+        "SELECT v FROM matched_again WHERE a = b AND v <> 20",
+        (10,),
+        (30,),
+        (30,),
+        (30,),
+    ),
+    answered(
+        "null-safe-joins",
+        "SELECT a.v FROM t a JOIN u b ON a.k = b.k JOIN t c ON a.k IS NOT DISTINCT FROM c.k "
+        "WHERE b.w IN (1, 5)",
+        (10,),
+    ),
+    answered(
+        "null-safe-joins",
+        "SELECT c.v FROM t a JOIN u b ON NOT a.k IS DISTINCT FROM b.k JOIN t c ON a.v = c.v "
+        "WHERE b.w = 5",
+        (40,),
+    ),
+    answered(
+        "null-safe-joins",
+        "SELECT c.v FROM t a JOIN u b ON a.k IS NOT DISTINCT FROM b.k, t c WHERE a.v = c.v "
+        "AND b.w IN (1, 5)",
+        (10,),
+        (40,),
+    ),
+    answered("constant-not-in", "SELECT v FROM t WHERE 7 NOT IN (SELECT k FROM u)"),
+    answered("constant-not-in", "SELECT v FROM t WHERE NOT coalesce(7, k) IN (SELECT k FROM u)"),
+    answered(
+        "constant-not-in", "SELECT v FROM t WHERE (SELECT max(w) FROM u) NOT IN (SELECT k FROM u)"
+    ),
+)

@@ -111,10 +111,31 @@ TRIGGERS = {
         "t", ("k", "v", "w"), ("v + w", "w"), ("k > 1", "k IN (2, 3)"),
         ("count(*)", "max(w)"), from_="t LEFT JOIN u USING (k)", shapes=("plain", "grouped", "set"),
     ),
-    "null-safe-where": Trigger(
+    "null-safe-joins": Trigger(
         "t", ("v", "w"), ("w + 1",), ("t.v = u.w * 10", "t.k = u.k", "v > 10 AND t.k = u.k"),
         ("count(*)", "max(w)"), from_="t JOIN u ON t.k IS NOT DISTINCT FROM u.k",
         shapes=("plain", "grouped", "set"),
+    ),
+    "constant-not-in": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("7 NOT IN (SELECT k FROM u)", "NOT 7 IN (SELECT k FROM u WHERE k > 1)",
+         "coalesce(2, k) NOT IN (SELECT w AS k FROM u WHERE w > 2)"),
+        ("count(k)",),
+    ),
+    "negated-bits": Trigger(
+        "t", _OF_T, ("-(k | 4)", "-(v & 12)", "- -(k & v)"), ("-(k | 1) < -1", "-(v & k) = 0"),
+        ("sum(-(k | v))", "max(-(k & 3))"),
+    ),
+    "rounded-decimals": Trigger(
+        "big", ("id", "c"), ("round(c, 1)", "round(c, 0) + id"),
+        ("round(c, 1) = c", "round(c, 1) IN (SELECT c FROM big)", "round(c, 0) > 1.50"),
+        ("sum(round(c, 1))", "max(round(c, 1))"),
+    ),
+    "false-orders": Trigger(
+        "t", _OF_T,
+        ("max(k) OVER (ORDER BY v DESC ROWS 1 PRECEDING)", "min(k) OVER (ORDER BY v)",
+         "count(*) OVER (PARTITION BY k ORDER BY v ROWS 1 PRECEDING)"),
+        shapes=("plain", "set", "nested"),
     ),
     "constant-in-outer-join": Trigger(
         "t", ("v", "w"), ("w", "w + 1", "coalesce(w, 0)",

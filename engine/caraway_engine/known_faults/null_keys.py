@@ -1,0 +1,50 @@
+"""Writes IS NOT DISTINCT FROM between columns as an equality, which DataFusion 55 keeps apart.
+
+The engine makes keys of the joins from both. It combines inner joins, and then compares all of
+their keys, and those from equalities in WHERE, as the last join does: NULL equals NULL nowhere, or
+everywhere. Structs compare their fields as IS NOT DISTINCT FROM does, and are never NULL.
+"""
+
+from collections.abc import Iterator
+
+from caraway_engine.known_faults import float_forms, scopes, syntax
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
+from caraway_engine.known_faults.syntax import Tree
+
+_SIGNS = {"IsNotDistinctFrom": "=", "IsDistinctFrom": "<>"}
+_COLUMNS = ("Identifier", "CompoundIdentifier")
+
+
+def mend(scope: SelectScope, types: Types) -> bool:
+    """Compare columns in conditions by structs; return whether there were any."""
+    found = [each for each in syntax.inside(_conditions(scope)) if _compares_columns(each)]
+    sides = [side for each in found for side in syntax.body(each)]
+    for side, type_ in zip(sides, types.types_of(scope, sides), strict=True):
+        # Fields of structs have no zeros of two signs that are equal.
+        if type_ in float_forms.SQL_TYPES:
+            syntax.replace(side, float_forms.filled(float_forms.ONE_FORM, side, type_))
+    for each in found:
+        left, right = syntax.body(each)
+        sign = _SIGNS[syntax.kind(each)]
+        new = syntax.filled(f"struct(__a) {sign} struct(__b)", a=left, b=right)
+        syntax.replace(each, {"Nested": new})
+    return bool(found)
+
+
+def _conditions(scope: SelectScope) -> list[Tree]:
+    conditions = [each for join in scope.joins() for each in scopes.on(join)]
+    return [*conditions, *(scope.select[key] for key in ("selection", "having", "qualify"))]
+
+
+def _compares_columns(tree: Tree) -> bool:
+    return syntax.kind(tree) in _SIGNS and all(map(_has_column, syntax.body(tree)))
+
+
+def _has_column(tree: Tree) -> bool:
+    return any(syntax.kind(each) in _COLUMNS for each in _outside(tree))
+
+
+def _outside(tree: Tree) -> Iterator[Tree]:
+    """Yield the parts of an expression that are not in a subquery."""
+    return (each for each in syntax.inside(tree) if not syntax.is_query(each))

@@ -1,0 +1,44 @@
+"""Gives round() of decimals one type, which DataFusion 55 changes once the places are a constant.
+
+The places are cast while the statement is planned, and are a constant only after that. Then
+`round(d, 1)` has other digits than the keys of joins and the branches of CASE that were made equal
+to it, whose digits are compared without their scale.
+"""
+
+import pyarrow as pa
+
+from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
+from caraway_engine.known_faults.syntax import Tree
+
+_MOST_DIGITS, _MOST_WIDE_DIGITS = 38, 76
+
+
+def mend(scope: SelectScope, types: Types) -> bool:
+    """Cast rounded decimals to the type that they will have; return whether there were any."""
+    calls = [each for each in scope.expressions() if _rounds_to_places(each)]
+    values = [syntax.arguments(each)[0] for each in calls]
+    known = list(zip(calls, types.types_of(scope, values), strict=True))
+    decimals = [(each, type_) for each, type_ in known if type_ and pa.types.is_decimal(type_)]
+    for call, type_ in decimals:
+        inner = dict(call)
+        rounded = _rounded_type(type_, syntax.number(syntax.arguments(call)[1]))
+        # Other remedies look for it.
+        scope.add(inner, rounded)
+        text = f"CAST(__a AS DECIMAL({rounded.precision}, {rounded.scale}))"
+        syntax.replace(call, syntax.filled(text, a=inner))
+    return bool(decimals)
+
+
+def _rounds_to_places(tree: Tree) -> bool:
+    return syntax.function_name(tree) == "round" and len(syntax.arguments(tree)) == 2
+
+
+def _rounded_type(type_: pa.DataType, places: int | None) -> pa.DataType:
+    """Return the type that the engine gives to rounded values in the end."""
+    digits, scale = type_.precision, type_.scale
+    left = scale if places is None else min(max(places, 0), scale)
+    if pa.types.is_decimal128(type_):
+        return pa.decimal128(min(_MOST_DIGITS, digits - scale + left + 1), left)
+    return pa.decimal256(min(_MOST_WIDE_DIGITS, digits - scale + left + 1), left)
