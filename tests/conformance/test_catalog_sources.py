@@ -13,6 +13,7 @@ from caraway_core.loading import registry
 from caraway_core.loading.declarations import CatalogConnector
 from caraway_core.protocols.catalog_sources import CatalogRequest, CatalogSource, ListedTable
 from tests.kit import (
+    adbc_drivers,
     caraway_tables,
     duckdb_files,
     flight_sql_server,
@@ -253,6 +254,28 @@ class FlightSql:
         return self.request("none")
 
 
+class OverAdbc:
+    """A database that a driver lists, here of PostgreSQL."""
+
+    schema = SCHEMA
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._server: Server = request.getfixturevalue("postgres")
+
+    def run(self, *statements: str) -> None:
+        self._server.execute(*statements)
+
+    def request(self, path: str = "postgres") -> CatalogRequest:
+        uri = adbc_drivers.postgres_uri(self._server) + "&password=hunter2"
+        params = {"adbc_driver": "postgresql", "adbc_uri": uri, "adbc_dialect": "postgresql"}
+        used = frozenset({f"{SCHEMA}.t"})
+        return CatalogRequest("c", "adbc", path, params, self._folder, self._folder, used)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
 class CarawayRuntime:
     """Another runtime, whose datasets and views are in its catalog `caraway`."""
 
@@ -275,6 +298,7 @@ class CarawayRuntime:
 
 
 CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
+    "adbc": OverAdbc,
     "caraway": CarawayRuntime,
     "clickhouse": InClickhouse,
     "duckdb": DuckdbFile,

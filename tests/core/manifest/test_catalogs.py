@@ -56,8 +56,8 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
         (
             "{from: oracle, name: a}",
-            "no connector of catalogs 'oracle'; known: caraway, clickhouse, duckdb, flightsql, "
-            "iceberg, mysql, postgres, sqlite",
+            "no connector of catalogs 'oracle'; known: adbc, caraway, clickhouse, duckdb, "
+            "flightsql, iceberg, mysql, postgres, sqlite",
         ),
         ("{from: postgress, name: a}", "did you mean 'postgres'?"),
         ("{from: postgres, name: a}\n  - {from: duckdb, name: A}", "the name 'a' is taken"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
@@ -17,10 +17,12 @@ from adbc_driver_manager import (
     AdbcStatusCode,
     ConnectionOptions,
     DatabaseOptions,
+    GetObjectsDepth,
     dbapi,
 )
 
 from caraway_plugins.sources import driver_messages
+from caraway_plugins.sources.driver_catalogs import DriverTable
 from caraway_plugins.sources.foreign_dialects import SESSIONS
 
 Error = dbapi.Error
@@ -86,12 +88,25 @@ class DriverConnection:
     def declared(self, relation: Sequence[str]) -> pa.Schema:
         """Return the columns that a table declares, where an answer without rows has no types.
 
+        Such databases have no schemas: what is before the name is a catalog.
+
         Raises:
             Error: there is no such table.
         """
         *before, table = relation
-        catalog, schema = (None, None, *before)[-2:]
-        return pa.schema(self._connection.get_table_schema(catalog, schema, table))
+        catalog = before[-1] if before else None
+        return pa.schema(self._connection.get_table_schema(catalog, None, table))
+
+    def catalogs(self) -> Iterator[tuple[str, list[DriverTable]]]:
+        """Yield the catalogs of the database with their tables.
+
+        Raises:
+            Error: the driver does not list them, or cannot reach the server.
+        """
+        handle = self._connection.get_objects(GetObjectsDepth.TABLES)
+        for batch in pa.RecordBatchReader.from_stream(handle):
+            for each in batch.to_pylist():
+                yield each["catalog_name"] or "", list(_tables(each))
 
     def cancel(self) -> None:
         """Stop the statement; any thread may call it."""
@@ -112,6 +127,13 @@ class DriverConnection:
         for each in (self._connection, self._database):
             with suppress(Error):
                 each.close()
+
+
+def _tables(catalog: Mapping[str, Any]) -> Iterator[DriverTable]:
+    for schema in catalog["catalog_db_schemas"] or ():
+        for table in schema["db_schema_tables"] or ():
+            kind = (table["table_type"] or "").upper()
+            yield DriverTable(schema["db_schema_name"] or "", table["table_name"], kind)
 
 
 def opened(login: Mapping[str, str]) -> DriverConnection:

@@ -15,6 +15,7 @@ from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import RemoteColumn, RemoteTable
 from caraway_plugins.sources import described_tables, params
 from caraway_plugins.sources.adbc import declared
+from caraway_plugins.sources.driver_catalogs import DriverTable
 
 _PARAMS = ("entrypoint", "uri", "username", "password", "catalog", "schema")
 _POSTGRES_TYPE = b"POSTGRESQL:type"
@@ -58,7 +59,32 @@ class AdbcSource:
         """
         return _login(request)
 
+    def catalogs(
+        self, request: SourceRequest, login: dict[str, str]
+    ) -> list[tuple[str, list[DriverTable]]]:
+        """Return the catalogs of the database with their tables.
+
+        Raises:
+            DatasetError: they cannot be listed.
+        """
+        self._check_installed(request)
+        from caraway_plugins.sources.adbc import connecting
+
+        try:
+            connection = connecting.opened(login)
+            try:
+                return list(connection.catalogs())
+            finally:
+                connection.close()
+        except connecting.FAILURES as exc:
+            raise self._not_read(request, login, exc) from exc
+
     def _look(self, request: SourceRequest) -> tuple[dict[str, str], list[RemoteColumn]]:
+        self._check_installed(request)
+        login = self.login(request)
+        return login, [_column(each) for each in self._described(request, login)]
+
+    def _check_installed(self, request: SourceRequest) -> None:
         if find_spec(self.package.replace("-", "_")) is None:
             raise DatasetError(
                 "unsupported",
@@ -66,8 +92,6 @@ class AdbcSource:
                 f"'{self.package}', which is not installed; install it with: pip install "
                 f"'caraway[{request.connector}]'",
             )
-        login = self.login(request)
-        return login, [_column(each) for each in self._described(request, login)]
 
     def _described(self, request: SourceRequest, login: dict[str, str]) -> pa.Schema:
         from caraway_plugins.sources.adbc import connecting
@@ -107,14 +131,17 @@ class AdbcSource:
                 "auth",
                 f"{start} the database refuses the login, or its rights; check {self.of_login}",
             )
+        table = f"table '{request.path}'" if request.path else "list of tables"
         if described_tables.is_absent(str(exc)):
-            return DatasetError("not_found", f"{start} the database has no table '{request.path}'")
+            return DatasetError(
+                "not_found", f"{start} the database has no {table}, or is not there"
+            )
         if connecting.is_away(exc):
             return DatasetError(
                 "unavailable",
                 f"{start} the database cannot be reached; check {self.of_server} and the network",
             )
-        return DatasetError("invalid", f"{start} table '{request.path}' cannot be read: {said}")
+        return DatasetError("invalid", f"{start} {table} cannot be read: {said}")
 
 
 def _column(field: pa.Field) -> RemoteColumn:

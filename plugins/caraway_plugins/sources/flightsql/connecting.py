@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import adbc_driver_flightsql
-import pyarrow as pa
 from adbc_driver_flightsql import DatabaseOptions
-from adbc_driver_manager import GetObjectsDepth
 
 from caraway_plugins.sources.adbc.connecting import DriverConnection
 
@@ -36,20 +33,3 @@ class FlightSqlConnection(DriverConnection):
             options[DatabaseOptions.TIMEOUT_QUERY.value] = str(timeout_s)
             options[DatabaseOptions.TIMEOUT_FETCH.value] = str(timeout_s)
         super().__init__(adbc_driver_flightsql.connect(login["uri"], db_kwargs=options))
-
-    def catalogs(self) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-        """Yield the catalogs of the server, with the schema, the name and the kind of each table.
-
-        Raises:
-            Error: the server does not list them, or cannot be reached.
-        """
-        handle = self._connection.get_objects(GetObjectsDepth.TABLES)
-        for batch in pa.RecordBatchReader.from_stream(handle):
-            for each in batch.to_pylist():
-                yield each["catalog_name"] or "", list(_tables(each))
-
-
-def _tables(catalog: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for schema in catalog["catalog_db_schemas"] or ():
-        for table in schema["db_schema_tables"] or ():
-            yield schema["db_schema_name"] or "", table["table_name"], table["table_type"] or ""
