@@ -229,6 +229,21 @@ FAULTS = (
         fixed_by="datafusion#24258",
     ),
     KnownFault(
+        "similar-to",
+        "The pattern of SIMILAR TO is taken for a regular expression that a part of the text may "
+        "match, so `%` and `_` match only themselves.",
+        Remedy.REWRITTEN,
+        "SELECT s SIMILAR TO '%a' FROM texts",
+        upstream=("datafusion#22263",),
+        fixed_by="datafusion#23188",
+    ),
+    KnownFault(
+        "any-text",
+        "`x ~ '.*'` is false where x is NULL.",
+        Remedy.REWRITTEN,
+        "SELECT y ~* '.*' FROM texts",
+    ),
+    KnownFault(
         "repeated-keys",
         "A sort key that occurs twice in an aggregate or after DISTINCT ON is an error.",
         Remedy.REWRITTEN,

@@ -31,6 +31,7 @@ from caraway_engine.known_faults import (
     null_keys,
     ordering,
     overflow,
+    patterns,
     pulled_up,
     quantified,
     repeated,
@@ -229,6 +230,7 @@ def mend(
         or (is_view and _MAKES_NULLS.search(words))
         or sort_keys.may_be_floats(words, columns)
         or pulled_up.may_apply(words.lower())
+        or patterns.may_apply(words.lower())
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -295,6 +297,7 @@ def _mended(
     has_right_joins = is_query and ("right" in words or swaps_full)
     if has_lengths:
         is_needed |= lengths.mend_sets(statement, types)
+    has_patterns = patterns.may_apply(words)
     may_pull_up = "over" in words or pulled_up.may_apply(words)
     has_order = "order" in words
     has_bits = negated_bits.may_apply(words)
@@ -306,6 +309,8 @@ def _mended(
     for scope in reversed(found):
         names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
+        if has_patterns:
+            is_needed |= patterns.mend(scope)
         if may_pull_up:
             pulled_up.check(scope, types)
         if "over" in words or "time" in words:

@@ -118,7 +118,7 @@ def _stands_alone(select: Tree, of: Tree, scope: SelectScope, types: Types) -> b
 
 
 def _is_partitioned(select: Tree, of: Tree, scope: SelectScope, types: Types) -> bool:
-    """Return whether all windows are divided by what is compared with outer columns, by = only."""
+    """Return whether all windows are divided by the columns that outer ones are equal to."""
     if not _stands_alone({**select, "selection": None}, of, scope, types):
         return False
     compared: list[list[tuple[str, ...]]] = []

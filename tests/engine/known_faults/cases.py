@@ -24,6 +24,11 @@ _LATE = "would compare too late"
 
 CASES = (
     *OF_NULLS,
+    answered("similar-to", "SELECT s FROM texts WHERE y SIMILAR TO '_'", ("a",)),
+    answered("similar-to", "SELECT y FROM texts WHERE s NOT SIMILAR TO 'A|b?'", (None,), ("c",)),
+    answered("similar-to", "SELECT s SIMILAR TO '%a' FROM texts", (True,), (True,)),
+    answered("any-text", "SELECT s FROM texts WHERE NOT (y ~ '.*')"),
+    answered("any-text", "SELECT y ~* '.*' FROM texts", (None,), (True,)),
     answered("count-of-nothing", f"SELECT v FROM t WHERE 3 NOT IN {_HAVING}", (10,), (40,), (50,)),
     refused(
         "late-comparisons",

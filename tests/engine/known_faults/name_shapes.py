@@ -185,6 +185,13 @@ TRIGGERS = {
         "t", _OF_T, ("v + 1",), ("v > 10",), ("count(*)",),
         from_="(SELECT k, v FROM t ORDER BY v, k LIMIT 4 OFFSET 1) AS t",
     ),
+    "similar-to": Trigger(
+        "texts", ("s", "y"), ("s || y", "y SIMILAR TO 'c|d'"),
+        ("y SIMILAR TO 'c|d'", "s NOT SIMILAR TO 'b+'"), ("count(y)", "min(s)"),
+    ),
+    "any-text": Trigger(
+        "texts", ("s", "y"), ("y ~ '.*'", "s || y"), ("NOT (y ~ '.*')", "s ~ '.*'"), ("count(y)",),
+    ),
     "except-all": Trigger("u", ("k", "w"), ("w + 1",), ("w > 1",), ("count(*)",), shapes=("set",)),
 }  # fmt: skip
 

@@ -27,7 +27,10 @@ WITHOUT = {
 FILTERED = [
     name
     for name, each in TRIGGERS.items()
-    if each.aggregates and not each.from_ and each.groupings == ("{}",) and each.table != "moments"
+    if each.aggregates
+    and not each.from_
+    and each.groupings == ("{}",)
+    and each.table not in ("moments", "texts")
 ]
 
 
