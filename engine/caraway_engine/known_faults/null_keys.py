@@ -2,7 +2,9 @@
 
 The engine makes keys of the joins from both. It combines inner joins, and then compares all of
 their keys, and those from equalities in WHERE, as the last join does: NULL equals NULL nowhere, or
-everywhere. Structs compare their fields as IS NOT DISTINCT FROM does, and are never NULL.
+everywhere. Structs compare their fields as IS NOT DISTINCT FROM does, and are never NULL. The
+engine also filters the other side of a join by the least and the greatest key, and finds neither
+among NULLs. So the first field says what is NULL.
 """
 
 from collections.abc import Iterator
@@ -27,7 +29,8 @@ def mend(scope: SelectScope, types: Types) -> bool:
     for each in found:
         left, right = syntax.body(each)
         sign = _SIGNS[syntax.kind(each)]
-        new = syntax.filled(f"struct(__a) {sign} struct(__b)", a=left, b=right)
+        text = f"struct(__a IS NULL, __a) {sign} struct(__b IS NULL, __b)"
+        new = syntax.filled(text, a=left, b=right)
         syntax.replace(each, {"Nested": new})
     return bool(found)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from caraway_engine.known_faults import null_keys, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.sessions.sessions import Session
+from tests.differential.asking import Runner
 from tests.kit.engine import memory, rows, session
 
 _CHANCE = Random(1)
@@ -111,3 +112,14 @@ async def test_zeros_of_both_signs_are_one_value() -> None:
     made = session({"a": memory(f=pa.array([0.0, None])), "b": memory(f=pa.array([-0.0, None]))})
     sql = "SELECT count(*) AS n FROM a JOIN b ON a.f IS NOT DISTINCT FROM b.f"
     assert await rows(made, sql) == [{"n": 2}]
+
+
+def test_a_filter_from_the_other_side_keeps_nulls(runner: Runner) -> None:
+    """The least and the greatest struct are not those of structs with NULL."""
+    sql = (
+        "SELECT t.v FROM t JOIN (SELECT CAST(NULL AS BIGINT) AS x FROM one) q "
+        "ON t.k IS NOT DISTINCT FROM q.x"
+    )
+    answer = runner.outcome(sql)
+    assert isinstance(answer, pa.Table), answer
+    assert answer.to_pydict() == {"v": [40]}
