@@ -20,6 +20,7 @@ from tests.kit import (
     glue_server,
     iceberg_catalog,
     mariadb,
+    odbc_drivers,
     sqlite_files,
 )
 from tests.kit.caraway_tables import ServedRuntime
@@ -276,6 +277,18 @@ class OverAdbc:
         return self.request("none")
 
 
+class OverOdbc(MysqlServer):
+    """A database that is asked over a driver, here of MariaDB."""
+
+    def request(self, path: str = "") -> CatalogRequest:  # type: ignore[override]
+        asked = odbc_drivers.of_mariadb(self._server, "t", odbc_dialect="mysql")
+        used = frozenset({f"{SCHEMA}.t"})
+        return CatalogRequest("c", "odbc", path, asked.params, self._folder, self._folder, used)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
 class CarawayRuntime:
     """Another runtime, whose datasets and views are in its catalog `caraway`."""
 
@@ -308,6 +321,7 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "iceberg in postgres": IcebergInPostgres,
     "iceberg in sqlite": IcebergInSqlite,
     "mysql": MysqlServer,
+    "odbc": OverOdbc,
     "postgres": PostgresDatabase,
     "sqlite": SqliteFile,
 }

@@ -17,7 +17,7 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "10: secrets[0].from: no secret store 'gcp'; known: aws_secrets_manager, azure_keyvault, "
         "dotenv, env, file, keyring, kubernetes, vault",
         "13: catalogs[0].from: no connector of catalogs 'glue'; known: adbc, caraway, "
-        "clickhouse, duckdb, flightsql, iceberg, mysql, postgres, sqlite",
+        "clickhouse, duckdb, flightsql, iceberg, mysql, odbc, postgres, sqlite",
         "15: datasets[0].from: no connector 'oracle'; known: abfss, adbc, caraway, cdc, "
         "clickhouse, debezium, delta, duckdb, dynamodb, file, flightsql, ftp, github, graphql, "
         "gs, http, https, iceberg, kafka, localpod, memory, mongodb, mysql, odbc, postgres, s3, "

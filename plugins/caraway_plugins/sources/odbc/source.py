@@ -1,6 +1,7 @@
 """Datasets that are tables of any database with a driver of ODBC: `from: odbc:TABLE`."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -8,6 +9,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import RemoteColumn, RemoteTable
 from caraway_plugins.sources import described_tables, foreign_dialects, params
+from caraway_plugins.sources.driver_catalogs import DriverTable
 from caraway_plugins.sources.odbc import declared
 
 _SIZES = {
@@ -21,6 +23,12 @@ _TYPES = """
 SELECT a.attname AS name, t.typname AS type FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = CAST('{}' AS regclass) AND a.attnum > 0 AND NOT a.attisdropped
 """
+_LIST = "SELECT table_schema, table_name, table_type FROM information_schema.tables"
+"""The tables that a user may read, in standard SQL."""
+_LISTS = {
+    "sqlite": "SELECT 'main' AS s, name, type FROM sqlite_schema WHERE type IN ('table', 'view') "
+    "AND name NOT GLOB 'sqlite_*'",
+}
 _KINDS = {
     "bool": pa.types.is_boolean, "int2": pa.types.is_integer, "int4": pa.types.is_integer,
     "int8": pa.types.is_integer, "text": pa.types.is_string, "varchar": pa.types.is_string,
@@ -43,11 +51,33 @@ class OdbcSource:
         return described_tables.fingerprint(_look(request)[1])
 
 
-def _look(request: SourceRequest) -> tuple[dict[str, str], list[RemoteColumn]]:
+def listed(request: SourceRequest) -> list[DriverTable]:
+    """Return the tables and views of a database that its user may read.
+
+    Raises:
+        DatasetError: they cannot be listed.
+    """
+    connecting = _connecting(request)
+    login = _login(request)
+    sql = _LISTS.get(login["dialect"], _LIST)
+    try:
+        rows = list(connecting.OdbcConnection(login).rows(sql))
+    except connecting.FAILURES as exc:
+        raise _not_read(request, login, exc) from exc
+    found = (map(str, row.values()) for row in rows)
+    return [DriverTable(schema, name, kind.upper()) for schema, name, kind in found]
+
+
+def _connecting(request: SourceRequest) -> Any:
     try:
         from caraway_plugins.sources.odbc import connecting
     except (ImportError, OSError) as exc:
         raise DatasetError("unsupported", _not_installed(request, exc)) from exc
+    return connecting
+
+
+def _look(request: SourceRequest) -> tuple[dict[str, str], list[RemoteColumn]]:
+    connecting = _connecting(request)
     login, relation = _login(request), described_tables.relation(request)
     dialect = login["dialect"]
     quote = foreign_dialects.DIALECTS[dialect].quote
@@ -112,9 +142,10 @@ def _not_read(request: SourceRequest, login: Mapping[str, str], exc: Exception) 
             f"{start} the database cannot be reached; check params.odbc_connection_string and the "
             "network",
         )
+    table = f"table '{request.path}'" if request.path else "list of tables"
     if described_tables.is_absent(str(exc)):
-        return DatasetError("not_found", f"{start} the database has no table '{request.path}'")
-    return DatasetError("invalid", f"{start} table '{request.path}' cannot be read: {said}")
+        return DatasetError("not_found", f"{start} the database has no {table}, or is not there")
+    return DatasetError("invalid", f"{start} {table} cannot be read: {said}")
 
 
 def _login(request: SourceRequest) -> dict[str, str]:
