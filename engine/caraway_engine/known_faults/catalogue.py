@@ -313,6 +313,21 @@ FAULTS = (
         upstream=("datafusion#10337",),
     ),
     KnownFault(
+        "chance-between",
+        "random() and uuid() before BETWEEN are computed for each bound.",
+        Remedy.REFUSED,
+        "SELECT random() BETWEEN 0.4 AND 0.6",
+        upstream=("datafusion#25457",),
+    ),
+    KnownFault(
+        "cancelled-xor",
+        "Values that occur twice under XOR cancel each other also where they are NULL.",
+        Remedy.REWRITTEN,
+        "SELECT k ^ k FROM t",
+        upstream=("datafusion#24246",),
+        fixed_by="datafusion#24248",
+    ),
+    KnownFault(
         "bare-names",
         "A filter above a join with equal column names is applied to the wrong column.",
         Remedy.SET,

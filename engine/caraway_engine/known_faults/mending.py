@@ -44,6 +44,7 @@ from caraway_engine.known_faults import (
     sums,
     syntax,
     windows,
+    xors,
 )
 from caraway_engine.known_faults.constants import AssumedConstants
 from caraway_engine.known_faults.expression_types import Types
@@ -231,6 +232,7 @@ def mend(
         or sort_keys.may_be_floats(words, columns)
         or pulled_up.may_apply(words.lower())
         or patterns.may_apply(words.lower())
+        or xors.may_apply(words)
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -309,6 +311,8 @@ def _mended(
     for scope in reversed(found):
         names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
+        if xors.may_apply(words):
+            is_needed |= xors.mend(scope)
         if has_patterns:
             is_needed |= patterns.mend(scope)
         if may_pull_up:

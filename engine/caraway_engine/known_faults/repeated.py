@@ -1,4 +1,7 @@
-"""Refuses volatile CTEs that are read twice, because DataFusion 55 recomputes them each time."""
+"""Refuses random values that DataFusion 55 computes again for each use.
+
+Those of a CTE are computed for each reference, and those before BETWEEN for each of its bounds.
+"""
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
@@ -6,12 +9,17 @@ from caraway_engine.known_faults.syntax import Tree
 
 
 def check(statement: Tree) -> None:
-    """Refuse a statement that reads a CTE with random values more than once.
+    """Refuse a statement that reads random values of a CTE or before BETWEEN more than once.
 
     Raises:
         InvalidQueryError: the statement does so.
     """
     for query in syntax.everything(statement):
+        if syntax.kind(query) == "Between" and scopes.is_volatile(query["Between"]["expr"]):
+            raise InvalidQueryError(
+                "BETWEEN after random() or uuid() is not supported: the engine would compute the "
+                "value twice; select it in a subquery, and compare the column of that"
+            )
         if not syntax.is_query(query) or not query["with"]:
             continue
         by_chance: set[str] = set()

@@ -24,6 +24,16 @@ _LATE = "would compare too late"
 
 CASES = (
     *OF_NULLS,
+    refused("chance-between", "SELECT random() BETWEEN 0.4 AND 0.6", "compute the value twice"),
+    refused(
+        "chance-between",
+        "SELECT v FROM t WHERE NOT (1 + random() * v NOT BETWEEN 2 AND 3)",
+        "compute the value twice",
+    ),
+    answered("cancelled-xor", "SELECT k ^ k FROM t", (0,), (0,), (0,), (None,), (0,)),
+    answered(
+        "cancelled-xor", "SELECT v FROM t WHERE (t.k ^ (v ^ k)) = v", (10,), (20,), (30,), (50,)
+    ),
     answered("similar-to", "SELECT s FROM texts WHERE y SIMILAR TO '_'", ("a",)),
     answered("similar-to", "SELECT y FROM texts WHERE s NOT SIMILAR TO 'A|b?'", (None,), ("c",)),
     answered("similar-to", "SELECT s SIMILAR TO '%a' FROM texts", (True,), (True,)),
