@@ -251,6 +251,13 @@ FAULTS = (
         upstream=("datafusion#25398",),
     ),
     KnownFault(
+        "ordered-aggregates",
+        "ORDER BY in an aggregate that does not depend on it is an error.",
+        Remedy.REWRITTEN,
+        "SELECT k, avg(v ORDER BY v) FROM t GROUP BY k",
+        upstream=("datafusion#25401", "datafusion#25055"),
+    ),
+    KnownFault(
         "never-null",
         "Groups by IS TRUE and IS FALSE are an error, as are some values that are never NULL and "
         "occur twice in aggregates.",

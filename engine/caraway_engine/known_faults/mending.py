@@ -43,6 +43,7 @@ from caraway_engine.known_faults import (
     subqueries,
     sums,
     syntax,
+    unordered,
     windows,
     xors,
 )
@@ -233,6 +234,7 @@ def mend(
         or pulled_up.may_apply(words.lower())
         or patterns.may_apply(words.lower())
         or xors.may_apply(words)
+        or unordered.may_apply(words.lower())
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -323,6 +325,8 @@ def _mended(
             is_needed |= rounding.mend(scope, types)
         if has_bits:
             is_needed |= negated_bits.mend(scope)
+        if has_order:
+            is_needed |= unordered.mend(scope)
         if has_order or "distinct" in words:
             is_needed |= repeated_keys.mend(scope)
         types.types_of(

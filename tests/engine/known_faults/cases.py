@@ -106,6 +106,16 @@ CASES = (
         "SELECT CASE WHEN id = 1 THEN round(c, 1) ELSE c END FROM big",
         (Decimal("1.50"),), (Decimal("2.50"),),
     ),
+    answered(
+        "ordered-aggregates", "SELECT k, avg(v ORDER BY v) FROM t GROUP BY k",
+        (1, 10.0), (2, 25.0), (3, 50.0), (None, 40.0),
+    ),
+    answered(
+        "ordered-aggregates",
+        "SELECT k, count(v ORDER BY w), min(v ORDER BY w DESC), bit_or(abs(v) ORDER BY w) FROM t "
+        "JOIN u USING (k) GROUP BY k HAVING count(v ORDER BY w) > 1",
+        (2, 6, 20, 30),
+    ),
     answered("never-null", "SELECT DISTINCT (k = 1) IS TRUE FROM t", (True,), (False,)),
     answered(
         "never-null", "SELECT (k = 1) IS NOT FALSE FROM t UNION SELECT (k = 1) IS UNKNOWN FROM t",

@@ -185,6 +185,10 @@ TRIGGERS = {
         "t", _OF_T, ("v + 1",), ("v > 10",), ("count(*)",),
         from_="(SELECT k, v FROM t ORDER BY v, k LIMIT 4 OFFSET 1) AS t",
     ),
+    "ordered-aggregates": Trigger(
+        "t", _OF_T, (), ("k > 0",), ("count(v ORDER BY k)", "min(v ORDER BY k)", "sum(v)"),
+        shapes=("grouped", "nested"),
+    ),
     "similar-to": Trigger(
         "texts", ("s", "y"), ("s || y", "y SIMILAR TO 'c|d'"),
         ("y SIMILAR TO 'c|d'", "s NOT SIMILAR TO 'b+'"), ("count(y)", "min(s)"),
