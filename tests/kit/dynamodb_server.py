@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import boto3
@@ -30,8 +31,18 @@ class DynamodbServer:
     endpoint: str
     client: Any
 
-    def create(self, name: str, key: Mapping[str, str], **options: Any) -> None:
-        """Create a table, or replace it; the key has one or two names with their types."""
+    def create(
+        self,
+        name: str,
+        key: Mapping[str, str],
+        others: Mapping[str, str] = MappingProxyType({}),
+        /,
+        **options: Any,
+    ) -> None:
+        """Create a table, or replace it; the key has one or two names with their types.
+
+        `others` are the attributes of the keys of indexes.
+        """
         if name in self.client.list_tables()["TableNames"]:
             self.client.delete_table(TableName=name)
         roles = zip(key, ("HASH", "RANGE"), strict=False)
@@ -39,7 +50,8 @@ class DynamodbServer:
             TableName=name,
             KeySchema=[{"AttributeName": each, "KeyType": role} for each, role in roles],
             AttributeDefinitions=[
-                {"AttributeName": each, "AttributeType": kind} for each, kind in key.items()
+                {"AttributeName": each, "AttributeType": kind}
+                for each, kind in {**key, **others}.items()
             ],
             BillingMode="PAY_PER_REQUEST",
             **options,

@@ -5,7 +5,7 @@ again. Names and values are never part of an expression; placeholders stand for 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +47,18 @@ class ItemKey:
         return (self.partition.name, *([self.sort.name] if self.sort else []))
 
 
+@dataclass(frozen=True, slots=True)
+class SecondaryIndex:
+    """An index by another key. It has these attributes of the items that have its key; None: all.
+
+    Items whose attributes have other types than those of the key are not in it, either.
+    """
+
+    name: str
+    key: ItemKey
+    attributes: frozenset[str] | None = None
+
+
 @dataclass(slots=True)
 class _Expression:
     """Placeholders of names and values."""
@@ -77,6 +89,7 @@ def request_of(
     filters: Sequence[ColumnFilter],
     names: Sequence[str] | None,
     limit: int | None,
+    indexes: Sequence[SecondaryIndex] = (),
 ) -> tuple[str, Mapping[str, Any]] | None:
     """Return the operation, `query` or `scan`, and its arguments; None: no item can pass.
 
@@ -84,6 +97,10 @@ def request_of(
     """
     expression = _Expression()
     request: dict[str, Any] = {}
+    of_table = columns.key.names
+    if (index := _index(columns, filters, names, indexes)) is not None:
+        request["IndexName"] = index.name
+        columns = replace(columns, key=index.key)
     partition = _equality(columns, filters)
     if partition is not None:
         if not _is_key(partition, "HASH"):
@@ -94,7 +111,8 @@ def request_of(
             return None
         request["KeyConditionExpression"] = condition + bounds
     # A query takes no filter of an attribute of the key.
-    other = [each for each in filters if partition is None or each.column not in columns.key.names]
+    keys = () if partition is None else (*columns.key.names, *of_table)
+    other = [each for each in filters if each.column not in keys]
     if written := _filter_expression(columns, other, expression):
         request["FilterExpression"] = written
     elif limit is not None and not other and all(each.operator in _BOUNDS for each in filters):
@@ -108,6 +126,44 @@ def request_of(
     if expression.values:
         request["ExpressionAttributeValues"] = expression.values
     return ("scan" if partition is None else "query"), request
+
+
+def _index(
+    columns: ItemColumns,
+    filters: Sequence[ColumnFilter],
+    names: Sequence[str] | None,
+    indexes: Sequence[SecondaryIndex],
+) -> SecondaryIndex | None:
+    """Return an index that has all items that pass, with all attributes that are read.
+
+    An index by the same partition key is better where only its sort key has bounds.
+    """
+    has_partition = _equality(columns, filters) is not None
+    if has_partition and _sort_condition(columns, filters, _Expression()) != "":
+        return None
+    for each in indexes:
+        if has_partition and each.key.partition != columns.key.partition:
+            continue
+        read = None if names is None else {*names, *(test.column for test in filters)}
+        has_all = each.attributes is None or (read is not None and read <= each.attributes)
+        if has_all and _has_every_item(replace(columns, key=each.key), filters):
+            return each
+    return None
+
+
+def _has_every_item(columns: ItemColumns, filters: Sequence[ColumnFilter]) -> bool:
+    """Return whether filters leave only items that have the key of an index."""
+    for name in columns.key.names:
+        # Other attributes are values of such columns, too.
+        known = columns.schema.names
+        if name not in known or name in columns.texts:
+            return False
+        if types.is_decimal(columns.schema.field(name).type):
+            return False
+    partition = _equality(columns, filters)
+    if partition is None or not _is_key(partition, "HASH"):
+        return False
+    return columns.key.sort is None or _sort_condition(columns, filters, _Expression()) != ""
 
 
 def _equality(columns: ItemColumns, filters: Sequence[ColumnFilter]) -> Attribute | None:

@@ -1,15 +1,16 @@
 """Items of a table of DynamoDB, page by page."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caraway_core.errors import DatasetError
 from caraway_core.tables import TableSplit
 from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.sources.documents.table import Documents, DocumentTable
 from caraway_plugins.sources.dynamodb import conditions, connecting, items
-from caraway_plugins.sources.dynamodb.conditions import ItemColumns, ItemKey
+from caraway_plugins.sources.dynamodb.conditions import ItemColumns, ItemKey, SecondaryIndex
 from caraway_plugins.sources.dynamodb.connecting import DynamoLogin
 
 
@@ -33,6 +34,7 @@ class DynamoReads:
     login: DynamoLogin
     table: str
     key: ItemKey
+    indexes: tuple[SecondaryIndex, ...] = ()
 
     @property
     def title(self) -> str:
@@ -41,13 +43,14 @@ class DynamoReads:
     def pages(
         self, table: DocumentTable, request: RowRequest, stopped: threading.Event
     ) -> Iterator[Documents]:
-        columns = ItemColumns(table.schema, table.texts, self.key)
-        asked = conditions.request_of(
-            columns, table.own_filters(request), table.fields(request), request.limit
-        )
+        asked = self._asked(table, request, self.indexes)
         if asked is None:
             return
         operation, arguments = asked
+        if "IndexName" in arguments and not self._may_query(arguments):
+            asked = self._asked(table, request, ())
+            assert asked is not None
+            operation, arguments = asked
         segments = [each for each in request.splits if isinstance(each, SegmentSplit)]
         if operation == "query" and segments:
             # A query has no segments: the first one reads all of it.
@@ -62,6 +65,27 @@ class DynamoReads:
                 yield page
                 if stopped.is_set():
                     return
+
+    def _asked(
+        self, table: DocumentTable, request: RowRequest, indexes: Sequence[SecondaryIndex]
+    ) -> tuple[str, Mapping[str, Any]] | None:
+        columns = ItemColumns(table.schema, table.texts, self.key)
+        filters, names = table.own_filters(request), table.fields(request)
+        return conditions.request_of(columns, filters, names, request.limit, indexes)
+
+    def _may_query(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether an index can be read: it may be gone, or the user have no right for it.
+
+        Raises:
+            DatasetError: DynamoDB cannot be reached.
+        """
+        try:
+            next(self.answers("query", {**arguments, "Limit": 1}), None)
+        except DatasetError as exc:
+            if exc.type == "unavailable":
+                raise
+            return False
+        return True
 
     def answers(self, operation: str, arguments: dict[str, Any]) -> Iterator[Documents]:
         """Yield the items of each page of a query or a scan.

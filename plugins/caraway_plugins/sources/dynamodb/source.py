@@ -1,7 +1,7 @@
 """Datasets that are a table of DynamoDB: `from: dynamodb:TABLE`."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -16,7 +16,7 @@ from caraway_plugins.sources.documents import shape
 from caraway_plugins.sources.documents.shape import DocumentShape
 from caraway_plugins.sources.documents.table import DocumentTable
 from caraway_plugins.sources.dynamodb import connecting, declared
-from caraway_plugins.sources.dynamodb.conditions import ItemKey, KeyAttribute
+from caraway_plugins.sources.dynamodb.conditions import ItemKey, KeyAttribute, SecondaryIndex
 from caraway_plugins.sources.dynamodb.reading import DynamoReads, SegmentSplit
 from caraway_plugins.sources.params import Params
 
@@ -81,11 +81,35 @@ def describe(request: SourceRequest, known: Params) -> DescribedItems:
     )
     table = answer["Table"]
     kinds = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
-    parts = {each["KeyType"]: each["AttributeName"] for each in table["KeySchema"]}
-    keys = {role: KeyAttribute(name, kinds[name]) for role, name in parts.items()}
-    reads = DynamoReads(login, request.path, ItemKey(keys["HASH"], keys.get("RANGE")))
+    key = _key(table["KeySchema"], kinds)
+    reads = DynamoReads(login, request.path, key, tuple(_indexes(table, key, kinds)))
     size_bytes = int(table.get("TableSizeBytes") or 0)
     return DescribedItems(reads, size_bytes, table.get("ItemCount") or None, table)
+
+
+def _key(schema: Sequence[Mapping[str, str]], kinds: Mapping[str, str]) -> ItemKey:
+    keys = {
+        each["KeyType"]: KeyAttribute(each["AttributeName"], kinds[each["AttributeName"]])
+        for each in schema
+    }
+    return ItemKey(keys["HASH"], keys.get("RANGE"))
+
+
+def _indexes(
+    table: Mapping[str, Any], key: ItemKey, kinds: Mapping[str, str]
+) -> Iterator[SecondaryIndex]:
+    """Yield the indexes that are whole; keys of more than two attributes are not known here."""
+    local, others = (table.get(f"{each}SecondaryIndexes") or () for each in ("Local", "Global"))
+    for each in (*local, *others):
+        is_whole = each.get("IndexStatus", "ACTIVE") == "ACTIVE" and not each.get("Backfilling")
+        if not is_whole or len({part["KeyType"] for part in each["KeySchema"]}) < len(
+            each["KeySchema"]
+        ):
+            continue
+        own, projection = _key(each["KeySchema"], kinds), each.get("Projection") or {}
+        names = (*key.names, *own.names, *(projection.get("NonKeyAttributes") or ()))
+        is_all = projection.get("ProjectionType") == "ALL"
+        yield SecondaryIndex(each["IndexName"], own, None if is_all else frozenset(names))
 
 
 def columns_of(

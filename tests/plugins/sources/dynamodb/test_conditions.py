@@ -1,6 +1,7 @@
 """The requests that DynamoDB is sent."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,12 @@ import pytest
 
 from caraway_core.tables.scanners import ColumnFilter, FilterOperator
 from caraway_plugins.sources.dynamodb import conditions
-from caraway_plugins.sources.dynamodb.conditions import ItemColumns, ItemKey, KeyAttribute
+from caraway_plugins.sources.dynamodb.conditions import (
+    ItemColumns,
+    ItemKey,
+    KeyAttribute,
+    SecondaryIndex,
+)
 
 COLUMNS = ItemColumns(
     pa.schema(
@@ -157,3 +163,54 @@ def test_long_expressions_are_cut() -> None:
     used = request["FilterExpression"].count(":v")
     assert used == len(request["ExpressionAttributeValues"])
     assert "ProjectionExpression" not in _request([], [f"c{number}" for number in range(600)])[1]
+
+
+BY_NAME = SecondaryIndex("by_name", ItemKey(KeyAttribute("name", "S")))
+BY_BOTH = SecondaryIndex("by_both", ItemKey(KeyAttribute("name", "S"), KeyAttribute("raw", "B")))
+KEYS = SecondaryIndex("keys", BY_NAME.key, frozenset({"pk", "sk", "name"}))
+LOCAL = SecondaryIndex("local", ItemKey(COLUMNS.key.partition, KeyAttribute("name", "S")))
+BY_ANY = SecondaryIndex("by_any", ItemKey(KeyAttribute("any", "S")))
+BY_PRICE = SecondaryIndex("by_price", ItemKey(KeyAttribute("price", "N")))
+OF_NAME: Test = ("name", "=", "x")
+
+
+@pytest.mark.parametrize(
+    ("index", "filters", "names", "condition"),
+    [
+        (BY_NAME, [OF_NAME, ("is_on", "=", True)], None, "name = 'x'"),
+        (BY_NAME, [OF_NAME, ("sk", ">", 1)], None, "name = 'x'"),
+        (BY_BOTH, [OF_NAME, ("raw", "=", b"a")], None, "name = 'x' AND raw BETWEEN b'a' AND b'a'"),
+        (KEYS, [OF_NAME], ["sk"], "name = 'x'"),
+        (LOCAL, [("pk", "=", "p"), ("name", ">=", "x")], None, "pk = 'p' AND name >= 'x'"),
+        # Items without an attribute of its key are in no index.
+        (BY_BOTH, [OF_NAME], None, None),
+        (BY_NAME, [("name", ">", "x")], None, None),
+        (BY_NAME, [("name", "=", "")], None, None),
+        # Attributes that an index lacks.
+        (KEYS, [OF_NAME], None, None),
+        (KEYS, [OF_NAME], ["day"], None),
+        (KEYS, [OF_NAME, ("is_on", "=", True)], ["sk"], None),
+        # Values of other types are values of these columns, and in no index.
+        (BY_ANY, [("any", "=", "1")], None, None),
+        (BY_PRICE, [("price", "=", Decimal("1.50"))], None, None),
+        # The key of the table is better.
+        (BY_NAME, [OF_NAME, ("pk", "=", "p")], None, None),
+        (LOCAL, [OF_NAME, ("pk", "=", "p"), ("sk", "=", 1)], None, None),
+    ],
+)
+def test_indexes(
+    index: SecondaryIndex,
+    filters: Sequence[Test],
+    names: Sequence[str] | None,
+    condition: str | None,
+) -> None:
+    columns = replace(COLUMNS, texts=frozenset({"any"}))
+    asked = [ColumnFilter(*each) for each in filters]
+    found = conditions.request_of(columns, asked, names, None, [index])
+    assert found is not None
+    assert found[1].get("IndexName") == (index.name if condition else None)
+    if condition:
+        assert found[0] == "query"
+        assert _read(found[1]["KeyConditionExpression"], found[1]) == condition
+        rest = _read(found[1].get("FilterExpression", ""), found[1])
+        assert not any(f"{each} " in rest for each in (*index.key.names, "pk", "sk"))
