@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import InvalidQueryError
+from caraway_core.ids import TableName
 from caraway_core.tables import MemoryTable
 from tests.conformance.written_databases import (
     TEXTS,
@@ -18,11 +19,12 @@ from tests.conformance.written_databases import (
     kind,
     mariadb_server,
     of,
+    of_spec,
     read_rows,
     refused,
     write,
 )
-from tests.kit.engine import rows
+from tests.kit.engine import rows, session
 
 __all__ = ["connector", "kind", "mariadb_server"]
 SOURCE = pa.table({"id": [1, 2, 3, 4], "y": [5, 6, -7, 8], "w": ["a", "x", "b", None]})
@@ -141,6 +143,20 @@ async def test_names_are_taken_as_they_are(kind: Kind) -> None:
         assert await write(over, sql) == 1
         expected = {**before, name: before[name] + number * 10}
         assert await rows(over, "SELECT * FROM t") == [expected]
+
+
+async def test_tables_with_names_of_three_parts(kind: Kind) -> None:
+    create_rows(kind)
+    spec = of_spec(kind, "t")
+    over = session({"c.s.t": spec, "d.s.Src": MemoryTable(SOURCE.schema, SOURCE)})
+    sql = (
+        'MERGE INTO c.s.t USING d.s."Src" ON t.id = "Src".id WHEN MATCHED AND t.n > 20 THEN '
+        'UPDATE SET n = t.n + "Src".y WHEN NOT MATCHED BY SOURCE AND t.n IS NULL THEN DELETE'
+    )
+    (counted,) = await rows(over, sql, writable=frozenset({TableName("c.s.t")}))
+    assert counted["count"] == 1
+    found = await rows(over, "SELECT n FROM c.s.t WHERE id = 3")
+    assert found == [{"n": 23}]
 
 
 async def test_long_names_are_kept_apart(kind: Kind) -> None:

@@ -142,11 +142,16 @@ def create_rows(kind: Kind, key: str = "id BIGINT PRIMARY KEY", text: str = "VAR
     kind.run("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b'), (3, 30, NULL)")
 
 
-def of(kind: Kind, name: str, **tables: MemoryTable) -> Session:
+def of_spec(kind: Kind, name: str) -> RemoteTable:
+    """Return a table that may be written."""
     request = replace(kind.request(name), access="read_write")
     spec = registry.SOURCES.load(request.connector)().resolve(request)
     assert isinstance(spec, RemoteTable)
-    return session({"t": spec, **tables})
+    return spec
+
+
+def of(kind: Kind, name: str, **tables: MemoryTable) -> Session:
+    return session({"t": of_spec(kind, name), **tables})
 
 
 async def write(over: Session, sql: str, **options: Any) -> int:

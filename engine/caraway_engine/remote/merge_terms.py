@@ -13,6 +13,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.protocols.remote import ROW_ALIAS, TABLE_ALIAS
 from caraway_core.sqltext.merge_statements import MergeStatement
+from caraway_core.sqltext.token_reader import TokenReader, name_of
 from caraway_core.tables import RemoteTable
 from caraway_engine.remote import expressions, words
 from caraway_engine.remote.kinds import NotPushableError, Term
@@ -71,10 +72,11 @@ class MergeTerms:
         statement = self._statement
         alone = [each for each in parts if each.is_alone]
         pairs = [each for each in parts if not each.is_alone]
-        for some, rows in ((alone, ""), (pairs, f", {statement.source}")):
+        table, source = _named(statement.table), _named(statement.source)
+        for some, rows in ((alone, table), (pairs, f"{table}, {source}")):
             if some:
                 outputs = (f'({each.text}) AS "{place}"' for place, each in enumerate(some))
-                frame = plan(f"SELECT {', '.join(outputs)} FROM {statement.table}{rows}")
+                frame = plan(f"SELECT {', '.join(outputs)} FROM {rows}")
                 node = plan_nodes.typed(frame.logical_plan()._raw_plan)
                 values = map(_without_alias, plan_nodes.expressions(node))
                 self._translate(dict(zip(some, values, strict=True)))
@@ -156,6 +158,14 @@ def _planned(
     return expression, Functions(plan)
 
 
+def _named(text: str) -> str:
+    """Return a table of FROM with a name of one part, by which the engine calls its columns."""
+    tokens = TokenReader.of(text).left()
+    is_name = all(each.kind in ("word", "name") or each.text == "." for each in tokens)
+    has_alias = len(tokens) > 1 and tokens[-2].text != "."
+    return text if not is_name or has_alias else f"{text} AS {_quoted(name_of(tokens[-1]))}"
+
+
 def _without_alias(expression: Any) -> Any:
     while expression.variant_name() == "Alias":
         (expression,) = expression.rex_call_operands()
@@ -166,7 +176,7 @@ def _relations(expression: Any) -> frozenset[str]:
     """Return the names of the relations whose columns an expression reads."""
     parts = plan_nodes.inside(expression)
     columns = (each.expression.to_variant() for each in parts if each.kind == "Column")
-    return frozenset(each.relation() for each in columns)
+    return frozenset(filter(None, (each.relation() for each in columns)))
 
 
 def _quoted(name: str) -> str:
