@@ -224,6 +224,7 @@ def mend(
         InvalidQueryError: no safe form is known.
     """
     words = comments.left_out(sql)
+    lower = words.lower()
     may_apply = (
         _MAY_APPLY.search(words)
         or merged_lists.may_apply(words, is_view=is_view)
@@ -231,10 +232,10 @@ def mend(
         or believed
         or (is_view and _MAKES_NULLS.search(words))
         or sort_keys.may_be_floats(words, columns)
-        or pulled_up.may_apply(words.lower())
-        or patterns.may_apply(words.lower())
+        or pulled_up.may_apply(lower)
+        or patterns.may_apply(lower)
         or xors.may_apply(words)
-        or unordered.may_apply(words.lower())
+        or unordered.may_apply(lower)
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -243,7 +244,7 @@ def mend(
     def mended(statement: Tree) -> RewrittenStatement | None:
         return _mended(
             statement,
-            words.lower(),
+            lower,
             types,
             unmeasured,
             believed,
