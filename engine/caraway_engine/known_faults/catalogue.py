@@ -136,6 +136,19 @@ FAULTS = (
         "SELECT v FROM t WHERE 7 NOT IN (SELECT k FROM u)",
     ),
     KnownFault(
+        "constant-in",
+        "A constant is not found by IN in a subquery that compares the column with it.",
+        Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE 2 IN (SELECT k FROM u WHERE k = 2)",
+    ),
+    KnownFault(
+        "rows-of-nothing",
+        "A filter that names no column is applied below an aggregate without GROUP BY or with "
+        "grouping sets, which then has a row of nothing.",
+        Remedy.REWRITTEN,
+        "SELECT n FROM (SELECT 1 c, count(*) n FROM t) q WHERE c = 2",
+    ),
+    KnownFault(
         "negated-bits",
         "`-(a | b)` is computed as `-a & -b`, and `-(a & b)` as `-a | -b`.",
         Remedy.REWRITTEN,

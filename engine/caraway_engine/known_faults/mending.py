@@ -38,6 +38,7 @@ from caraway_engine.known_faults import (
     repeated_keys,
     right_joins,
     rounding,
+    rows_of_nothing,
     scopes,
     sort_keys,
     subqueries,
@@ -228,6 +229,7 @@ def mend(
     may_apply = (
         _MAY_APPLY.search(words)
         or merged_lists.may_apply(words, is_view=is_view)
+        or rows_of_nothing.may_apply(words, is_view=is_view)
         or (unmeasured and _CHOOSES.search(words))
         or believed
         or (is_view and _MAKES_NULLS.search(words))
@@ -296,6 +298,8 @@ def _mended(
     if "offset" in words or "limit" in words:
         is_needed |= ordering.mend(statement)
     is_needed |= merged_lists.mend(statement, words, is_view=is_view)
+    if rows_of_nothing.may_apply(words, is_view=is_view):
+        is_needed |= rows_of_nothing.mend(statement, types, is_view=is_view)
     is_measured = not _reads(statement, unmeasured)
     has_lengths = "interval" in words
     is_query = syntax.kind(statement) not in ("Update", "Delete")

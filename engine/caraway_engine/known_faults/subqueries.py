@@ -17,6 +17,7 @@ from caraway_engine.known_faults.syntax import Tree
 _THREE_VALUED = (
     "CASE WHEN __found THEN __yes WHEN __nulls OR (__x IS NULL AND __rows) THEN NULL ELSE __no END"
 )
+_ANY_EQUAL = "EXISTS (SELECT 1 FROM (SELECT 1) AS any_rows(c) WHERE c = __x)"
 _ANY_NULL = "EXISTS (SELECT 1 FROM (SELECT 1) AS any_rows(c) WHERE c IS NULL)"
 _COMPARED = {
     "Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=",
@@ -98,7 +99,10 @@ def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int
                 sign = "<>" if is_negated else "="
                 return _compared(found["expr"], sign, found["subquery"], of_all=is_negated)
             _check_limit(found["subquery"], scope, types)
-            return None if id(tree) in is_null_false else _three_valued(found, scope, types)
+            if id(tree) not in is_null_false:
+                return _three_valued(found, scope, types)
+            is_found = _is_of_constants(found, scope, types)
+            return _found(found) if is_found and not found["negated"] else None
         case "AnyOp" | "AllOp":
             found = syntax.body(tree)
             right = syntax.unnested(found["right"])
@@ -168,7 +172,10 @@ def _check_limit(query: Tree, scope: SelectScope, types: Types) -> None:
 
 def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree:
     query = found["subquery"]
-    plain = {"InSubquery": {**found, "negated": False}}
+    if _is_of_constants(found, scope, types):
+        plain = _found({**found, "subquery": syntax.copied(query)})
+    else:
+        plain = {"InSubquery": {**found, "negated": False}}
     if types.can_stand_alone(query, scope):
         nulls = syntax.filled(_ANY_NULL)
         # The subquery may have such parts, too.
@@ -182,6 +189,25 @@ def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tr
         _THREE_VALUED, found=plain, nulls=nulls, rows=rows, x=found["expr"],
         yes=syntax.filled(yes), no=syntax.filled(no),
     )}  # fmt: skip
+
+
+def _is_of_constants(found: dict[str, Any], scope: SelectScope, types: Types) -> bool:
+    """Return whether an IN looks for a value of constants in a subquery that stands alone."""
+    parts = list(syntax.inside(found["expr"]))
+    has_others = any(syntax.kind(each) in _KEYS or syntax.is_query(each) for each in parts)
+    return not has_others and types.can_stand_alone(found["subquery"], scope)
+
+
+def _found(found: dict[str, Any]) -> Tree:
+    """Return whether a constant is among the rows of a subquery.
+
+    From IN, the engine makes `2 = k`, which it takes for a contradiction of `k = 2` in the
+    subquery.
+    """
+    exists = syntax.filled(_ANY_EQUAL, x=found["expr"])
+    derived = next(each for each in syntax.everything(exists) if "Derived" in each)
+    derived["Derived"]["subquery"] = found["subquery"]
+    return exists
 
 
 def _correlated_nulls(query: Tree) -> Tree:

@@ -221,4 +221,47 @@ OF_NULLS = (
     answered(
         "constant-not-in", "SELECT v FROM t WHERE (SELECT max(w) FROM u) NOT IN (SELECT k FROM u)"
     ),
+    answered("rows-of-nothing", "SELECT n FROM (SELECT 1 c, count(*) n FROM t) q WHERE c = 2"),
+    answered(
+        "rows-of-nothing",
+        "SELECT * FROM (SELECT 't' AS c, count(*) AS n FROM t UNION ALL SELECT 'u', count(*) FROM "
+        "u) q WHERE c = 'u'",
+        ("u", 6),
+    ),
+    answered(
+        "rows-of-nothing",
+        "SELECT c, n FROM counted WHERE c = 'u' AND n >= 0 ORDER BY c, n LIMIT 2",
+        ("u", 6),
+    ),
+    answered(
+        "rows-of-nothing",
+        "SELECT v, n FROM t LEFT JOIN (SELECT count(*) AS n FROM u) q ON 1 = 0 WHERE v = 10",
+        (10, None),
+    ),
+    answered(
+        "rows-of-nothing",
+        "SELECT n FROM (SELECT count(*) AS n FROM t) q WHERE (SELECT max(w) FROM u) = 7",
+    ),
+    answered(
+        "rows-of-nothing",
+        "SELECT k, n FROM (SELECT k, count(*) AS n, 1 AS c FROM t GROUP BY ROLLUP (k)) q "
+        "WHERE c = 2",
+    ),
+    answered(
+        "rows-of-nothing",
+        "SELECT v FROM t WHERE 7 IN (SELECT 8 FROM (SELECT max(k) FROM u) q) OR v = 10",
+        (10,),
+    ),
+    answered(
+        "constant-in",
+        "SELECT v FROM t WHERE 2 IN (SELECT k FROM u WHERE k = 2)",
+        (10,),
+        (20,),
+        (30,),
+        (40,),
+        (50,),
+    ),
+    answered(
+        "constant-in", "SELECT v FROM t WHERE 2 NOT IN (SELECT k FROM u WHERE k = 2 AND w > 2)"
+    ),
 )

@@ -122,6 +122,17 @@ TRIGGERS = {
          "coalesce(2, k) NOT IN (SELECT w AS k FROM u WHERE w > 2)"),
         ("count(k)",),
     ),
+    "constant-in": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("2 IN (SELECT k FROM u WHERE k = 2)", "2 NOT IN (SELECT w AS k FROM u WHERE w = 9)",
+         "3 IN (SELECT k FROM t WHERE v = 50) OR k = 1"),
+        ("count(k)",),
+    ),
+    "rows-of-nothing": Trigger(
+        "t", ("k", "c", "n"), ("n + k",), ("c = 2", "c = 1 AND n > 0"), ("sum(n)", "max(c)"),
+        from_="t JOIN (SELECT 1 AS c, count(*) AS n FROM u) AS q ON t.k < q.n",
+        shapes=("plain", "grouped", "set"),
+    ),
     "negated-bits": Trigger(
         "t", _OF_T, ("-(k | 4)", "-(v & 12)", "- -(k & v)"), ("-(k | 1) < -1", "-(v & k) = 0"),
         ("sum(-(k | v))", "max(-(k & 3))"),

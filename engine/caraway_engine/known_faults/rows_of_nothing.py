@@ -1,0 +1,115 @@
+"""Keeps filters above aggregates that have a row even if they aggregate none.
+
+DataFusion 55 moves a filter that names no column below an aggregate, because it names no other
+column than those of GROUP BY. Without a GROUP BY, and with grouping sets, the aggregate then has a
+row of nothing, as in `SELECT * FROM (SELECT 'a' AS t, count(*) FROM u) q WHERE t = 'b'`. Such a
+filter comes from a constant in the SELECT, from a subquery, and from the ON of an outer join. It
+stays above a LIMIT.
+"""
+
+import re
+from collections.abc import Iterator
+
+from caraway_engine.known_faults import joining, scopes, syntax
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
+from caraway_engine.known_faults.syntax import Tree
+
+_AGGREGATES = re.compile(rf"\b(?:{'|'.join(sorted(scopes.AGGREGATES))})\s*\(", re.IGNORECASE)
+_SELECT = re.compile(r"\bselect\b", re.IGNORECASE)
+_SETS = ("Rollup", "Cube", "GroupingSets")
+_ONE, _ALL = 1, 2**63 - 1
+_WITH_COLUMN = "CASE WHEN count(*) < 0 THEN NULL ELSE __a END"
+
+
+def may_apply(words: str, *, is_view: bool) -> bool:
+    """Return whether the text of a statement, without its comments, may have such filters."""
+    selects = len(_SELECT.findall(words))
+    return (selects > 1 or (is_view and selects > 0)) and bool(_AGGREGATES.search(words))
+
+
+def mend(statement: Tree, types: Types, *, is_view: bool) -> bool:
+    """Limit such aggregates to all of their rows; return whether there were any."""
+    is_changed = False
+    for scope in list(scopes.scopes(statement)):
+        if (rows := _rows_of_nothing(scope)) is None:
+            continue
+        is_changed |= _mend_having(scope)
+        if (scope.is_top and not is_view) or _is_correlated(scope, types):
+            continue
+        is_changed |= _limit(scope, types, rows)
+    return is_changed
+
+
+def _rows_of_nothing(scope: SelectScope) -> int | None:
+    """Return how many rows a SELECT may have, or None if it has none where FROM has none."""
+    if any(syntax.kind(each) in _SETS for each in scopes.groups(scope)):
+        return _ALL
+    parts = [scope.select["projection"], scope.select["having"]]
+    return _ONE if scopes.has_aggregate(parts) and not scopes.is_grouped(scope) else None
+
+
+def _mend_having(scope: SelectScope) -> bool:
+    terms = [
+        each
+        for each in joining.conjuncts(scope.select["having"])
+        if scopes.has_subquery(each) and not scopes.has_aggregate(each)
+    ]
+    for each in terms:
+        syntax.replace(each, syntax.filled(_WITH_COLUMN, a=dict(each)))
+    return bool(terms)
+
+
+def _is_correlated(scope: SelectScope, types: Types) -> bool:
+    query = {**scope.query, "body": {"Select": scope.select}, "order_by": None}
+    return scope.parent is not None and not types.can_stand_alone(query, scope.parent)
+
+
+def _limit(scope: SelectScope, types: Types, rows: int) -> bool:
+    if scope.is_alone():
+        query = scope.query
+        if query["limit_clause"] or query["fetch"]:
+            return False
+    else:
+        side = next(_sides(scope.query["body"], scope.select), None)
+        named = side and _named_as(_leftmost(scope.query["body"]), scope, types)
+        if not side or named is None:
+            return False
+        query = syntax.query({"Select": scope.select})
+        derived = next(each for each in syntax.everything(named) if "Derived" in each)
+        derived["Derived"]["subquery"] = query
+        syntax.replace(side, named)
+    (limited,) = syntax.parse(f"SELECT 1 LIMIT {rows}")
+    query["limit_clause"] = limited["Query"]["limit_clause"]
+    return True
+
+
+def _sides(tree: Tree, select: Tree) -> Iterator[Tree]:
+    """Yield the side of a set operation that is the given SELECT."""
+    for side in ("left", "right") if "SetOperation" in tree else ():
+        inner = tree["SetOperation"][side]
+        if inner.get("Select") is select:
+            yield inner
+        yield from _sides(inner, select)
+
+
+def _leftmost(tree: Tree) -> Tree:
+    while "SetOperation" in tree:
+        tree = tree["SetOperation"]["left"]
+    return tree
+
+
+def _named_as(first: Tree, scope: SelectScope, types: Types) -> Tree | None:
+    """Return a SELECT of a subquery with the columns of another one; None if they are unknown.
+
+    The engine takes the names of a side with LIMIT for those of the set operation.
+    """
+    schema = types.schema(syntax.query(first), scope.with_)
+    if schema is None:
+        return None
+    columns = ", ".join(f"c{number}" for number in range(len(schema.names)))
+    (statement,) = syntax.parse(f"SELECT * FROM (SELECT 1) AS __rows({columns})")
+    derived = next(each for each in syntax.everything(statement) if "Derived" in each)
+    for column, name in zip(derived["Derived"]["alias"]["columns"], schema.names, strict=True):
+        column["name"] = syntax.identifier(name)
+    return statement["Query"]["body"]
