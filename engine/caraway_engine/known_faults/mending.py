@@ -224,7 +224,8 @@ def mend(
     Raises:
         InvalidQueryError: no safe form is known.
     """
-    words = comments.left_out(sql)
+    uncommented = comments.left_out(sql)
+    words = _LONG_LIST.sub(_shortened, uncommented)
     lower = words.lower()
     may_apply = (
         _MAY_APPLY.search(words)
@@ -257,7 +258,7 @@ def mend(
 
     # Parsing thousands of constants takes longer than all else, and hardly any needs a remedy.
     with suppress(InvalidQueryError):
-        short = _LONG_LIST.sub(_shortened, sql)
+        short = words if uncommented is sql else _LONG_LIST.sub(_shortened, sql)
         if short != sql and (statement := _parsed(short)) is not None and not mended(statement):
             return None
     statement = _parsed(sql)
