@@ -142,6 +142,13 @@ FAULTS = (
         "SELECT v FROM t WHERE 2 IN (SELECT k FROM u WHERE k = 2)",
     ),
     KnownFault(
+        "constant-columns",
+        "Two comparisons with a constant find no rows if it is on the left of one, or a column of "
+        "a subquery or a view.",
+        Remedy.REWRITTEN,
+        "SELECT s FROM texts WHERE s = 'a' AND 'a' = s",
+    ),
+    KnownFault(
         "rows-of-nothing",
         "A filter that names no column is applied below an aggregate without GROUP BY or with "
         "grouping sets, which then has a row of nothing.",

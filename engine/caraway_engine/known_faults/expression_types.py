@@ -70,6 +70,14 @@ class Types:
         )
         return None if schema is None else list(schema.names)
 
+    def is_view(self, name: str) -> bool:
+        """Return whether a name that a statement reads is that of a view."""
+        try:
+            plan = str(self._context.table(name).logical_plan().display())
+        except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
+            return False
+        return plan.startswith("SubqueryAlias")
+
     def can_stand_alone(self, query: Tree, scope: SelectScope) -> bool:
         """Return whether a subquery can be planned without its outer query."""
         return self.schema(query, scope.with_) is not None

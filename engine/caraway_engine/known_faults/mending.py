@@ -15,6 +15,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
     combined,
+    constant_columns,
     constants,
     distinct_from,
     embedded,
@@ -231,6 +232,7 @@ def mend(
         _MAY_APPLY.search(words)
         or merged_lists.may_apply(words, is_view=is_view)
         or rows_of_nothing.may_apply(words, is_view=is_view)
+        or constant_columns.may_apply(lower)
         or (unmeasured and _CHOOSES.search(words))
         or believed
         or (is_view and _MAKES_NULLS.search(words))
@@ -310,6 +312,7 @@ def _mended(
     has_patterns = patterns.may_apply(words)
     may_pull_up = "over" in words or pulled_up.may_apply(words)
     has_order = "order" in words
+    compares_columns = constant_columns.may_apply(words)
     has_bits = negated_bits.may_apply(words)
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)
@@ -349,6 +352,9 @@ def _mended(
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_right_joins:
             is_needed |= right_joins.mend(scope, types, also_full=swaps_full)
+        if compares_columns and is_query:
+            is_needed |= constant_columns.turn(scope)
+            is_needed |= constant_columns.mend(scope, types)
         is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
             is_needed |= floats.hide_from_statistics(scope, types)

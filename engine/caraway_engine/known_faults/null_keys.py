@@ -7,15 +7,12 @@ engine also filters the other side of a join by the least and the greatest key, 
 among NULLs. So the first field says what is NULL.
 """
 
-from collections.abc import Iterator
-
 from caraway_engine.known_faults import float_forms, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _SIGNS = {"IsNotDistinctFrom": "=", "IsDistinctFrom": "<>"}
-_COLUMNS = ("Identifier", "CompoundIdentifier")
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
@@ -41,13 +38,6 @@ def _conditions(scope: SelectScope) -> list[Tree]:
 
 
 def _compares_columns(tree: Tree) -> bool:
-    return syntax.kind(tree) in _SIGNS and all(map(_has_column, syntax.body(tree)))
-
-
-def _has_column(tree: Tree) -> bool:
-    return any(syntax.kind(each) in _COLUMNS for each in _outside(tree))
-
-
-def _outside(tree: Tree) -> Iterator[Tree]:
-    """Yield the parts of an expression that are not in a subquery."""
-    return (each for each in syntax.inside(tree) if not syntax.is_query(each))
+    return syntax.kind(tree) in _SIGNS and all(
+        any(syntax.columns(side)) for side in syntax.body(tree)
+    )

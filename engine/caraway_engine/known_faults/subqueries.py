@@ -193,8 +193,7 @@ def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tr
 
 def _is_of_constants(found: dict[str, Any], scope: SelectScope, types: Types) -> bool:
     """Return whether an IN looks for a value of constants in a subquery that stands alone."""
-    parts = list(syntax.inside(found["expr"]))
-    has_others = any(syntax.kind(each) in _KEYS or syntax.is_query(each) for each in parts)
+    has_others = any(syntax.columns(found["expr"])) or scopes.is_costly(found["expr"])
     return not has_others and types.can_stand_alone(found["subquery"], scope)
 
 

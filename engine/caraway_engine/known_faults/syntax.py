@@ -103,6 +103,24 @@ def inside(tree: Tree) -> Iterator[Tree]:
         waiting += reversed(_below(each))
 
 
+def columns(tree: Tree) -> Iterator[Tree]:
+    """Yield the columns that an expression names, without those of subqueries."""
+    waiting = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            if is_query(each):
+                continue
+            if kind(each) in ("Identifier", "CompoundIdentifier"):
+                yield each
+                continue
+            # The name of a function has the same form.
+            parts = {**each, "name": None} if "over" in each and "within_group" in each else each
+            waiting += _below(parts)
+        else:
+            waiting += _below(each)
+
+
 def everything(tree: Tree) -> Iterator[Tree]:
     """Yield all dicts of a tree but constants, including those of queries."""
     waiting = [tree] if isinstance(tree, _HOLDING) else []

@@ -91,6 +91,28 @@ CASES = (
         _LATE,
     ),
     *OF_ORDERS,
+    answered("constant-columns", "SELECT s FROM texts WHERE s = 'a' AND 'a' = s", ("a",), ("a",)),
+    answered(
+        "constant-columns",
+        "SELECT k FROM (SELECT k FROM t WHERE k = 2) q WHERE CAST(2 AS SMALLINT) = k",
+        (2,), (2,),
+    ),
+    answered(
+        "constant-columns",
+        "SELECT 1 FROM (SELECT 'a' x, s FROM texts WHERE s = 'a') q WHERE x = s",
+        (1,), (1,),
+    ),
+    answered(
+        "constant-columns",
+        "SELECT l.s, l.y FROM labelled l WHERE l.x = l.s AND l.s = 'a' AND l.y = 'c' LIMIT 9",
+        ("a", "c"),
+    ),
+    answered(
+        "constant-columns",
+        "WITH c AS (SELECT 2 AS d, k, v FROM t WHERE k = 2) SELECT v FROM c WHERE k = d AND "
+        "d + 0 = k",
+        (20,), (30,),
+    ),
     answered("negated-bits", "SELECT -(k | 4) FROM t", (-5,), (-6,), (-6,), (None,), (-7,)),
     answered("negated-bits", "SELECT v FROM t WHERE - - -(k & v) = 0", (10,), (20,)),
     answered(

@@ -128,6 +128,11 @@ TRIGGERS = {
          "3 IN (SELECT k FROM t WHERE v = 50) OR k = 1"),
         ("count(k)",),
     ),
+    "constant-columns": Trigger(
+        "q", ("k", "v", "d"), ("v + d",), ("k = d AND d + 0 = k", "d = k", "k >= d AND v > 20"),
+        ("count(k)",), from_="(SELECT 2 AS d, k, v FROM t WHERE k = 2) AS q",
+        shapes=("plain", "grouped", "set"),
+    ),
     "rows-of-nothing": Trigger(
         "t", ("k", "c", "n"), ("n + k",), ("c = 2", "c = 1 AND n > 0"), ("sum(n)", "max(c)"),
         from_="t JOIN (SELECT 1 AS c, count(*) AS n FROM u) AS q ON t.k < q.n",

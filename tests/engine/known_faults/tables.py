@@ -14,6 +14,7 @@ _HALVES = (0.5, 0.5)
 VIEWS = {
     "matched": "SELECT t.v, t.k AS a, u.k AS b FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k",
     "matched_again": "SELECT * FROM matched",
+    "labelled": "SELECT 'a' AS x, * FROM texts",
     "counted": "SELECT 't' AS c, count(*) AS n FROM t UNION ALL SELECT 'u', count(*) FROM u",
 }
 _SINGLE = frozenset({"one_file", "many", "named"})
