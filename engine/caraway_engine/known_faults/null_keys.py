@@ -18,13 +18,15 @@ _SIGNS = {"IsNotDistinctFrom": "=", "IsDistinctFrom": "<>"}
 def mend(scope: SelectScope, types: Types) -> bool:
     """Compare columns in conditions by structs; return whether there were any."""
     found = [each for each in syntax.inside(_conditions(scope)) if _compares_columns(each)]
-    sides = [side for each in found for side in syntax.body(each)]
-    for side, type_ in zip(sides, types.types_of(scope, sides), strict=True):
-        # Fields of structs have no zeros of two signs that are equal.
-        if type_ in float_forms.SQL_TYPES:
-            syntax.replace(side, float_forms.filled(float_forms.ONE_FORM, side, type_))
+    types.types_of(scope, [side for each in found for side in syntax.body(each)])
     for each in found:
         left, right = syntax.body(each)
+        # Behind a semi join, the type of one side is not known.
+        known = (scope.types.get(id(side)) for side in (left, right))
+        if type_ := next((one for one in known if one in float_forms.SQL_TYPES), None):
+            # Fields of structs have no zeros of two signs that are equal.
+            for side in (left, right):
+                syntax.replace(side, float_forms.filled(float_forms.ONE_FORM, side, type_))
         sign = _SIGNS[syntax.kind(each)]
         text = f"struct(__a IS NULL, __a) {sign} struct(__b IS NULL, __b)"
         new = syntax.filled(text, a=left, b=right)

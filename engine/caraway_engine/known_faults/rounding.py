@@ -23,7 +23,7 @@ def mend(scope: SelectScope, types: Types) -> bool:
     decimals = [(each, type_) for each, type_ in known if type_ and pa.types.is_decimal(type_)]
     for call, type_ in decimals:
         inner = dict(call)
-        rounded = _rounded_type(type_, syntax.number(syntax.arguments(call)[1]))
+        rounded = _rounded_type(type_, _places(syntax.arguments(call)[1]))
         # Other remedies look for it.
         scope.add(inner, rounded)
         text = f"CAST(__a AS DECIMAL({rounded.precision}, {rounded.scale}))"
@@ -33,6 +33,16 @@ def mend(scope: SelectScope, types: Types) -> bool:
 
 def _rounds_to_places(tree: Tree) -> bool:
     return syntax.function_name(tree) == "round" and len(syntax.arguments(tree)) == 2
+
+
+def _places(argument: Tree) -> int | None:
+    """Return the places if they are a constant, which plans of clients have as a cast text."""
+    inner = syntax.unnested(argument)
+    while syntax.kind(inner) == "Cast":
+        inner = syntax.unnested(inner["Cast"]["expr"])
+    text = syntax.body(inner)["value"] if syntax.kind(inner) == "Value" else None
+    digits = text.get("SingleQuotedString", "") if isinstance(text, dict) else ""
+    return int(digits) if digits.isdigit() else syntax.number(inner)
 
 
 def _rounded_type(type_: pa.DataType, places: int | None) -> pa.DataType:

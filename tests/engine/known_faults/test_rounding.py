@@ -51,6 +51,8 @@ async def test_values_are_compared_by_their_scale(made: Session, sql: str) -> No
         ("round(d, 2)", 11, 2),
         ("round(d, 7)", 11, 2),
         ("round(d, -1)", 9, 0),
+        ("round(d, CAST(1 AS INT))", 10, 1),
+        ("round(d, CAST('1' AS INT))", 10, 1),
         ("round(CAST(d AS DECIMAL(38, 2)), 1)", 38, 1),
         ("round(CAST(d AS DECIMAL(60, 2)), 1)", 60, 1),
     ],
