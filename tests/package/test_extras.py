@@ -240,11 +240,11 @@ async def test_operator(tmp_path: Path) -> None:
     program = environment("operator") / "caraway"
     async with emulated() as api, operator_process(api, tmp_path / "operator", program):
         create_cluster(api, "x")
-        await eventually(functools.partial(_has_workloads, api), "objects of the cluster")
+        await eventually(functools.partial(_has_workloads, api), "workloads of the cluster")
 
 
 async def _has_workloads(api: Emulator) -> bool:
-    return any(line.startswith("create StatefulSet/") for line in api.log)
+    return api.names("StatefulSet") == ["x-executor", "x-head", "x-state"]
 
 
 def test_image(tmp_path: Path) -> None:
