@@ -1,6 +1,7 @@
 """A server in a thread whose answers are functions of its requests, and which notes them."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -89,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.body)
 
-    do_POST = do_GET
+    do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -106,9 +107,11 @@ def pages(rows: Sequence[Any], most: int = 400) -> Callable[[ApiRequest], ApiAns
 
 
 @contextmanager
-def running() -> Iterator[ApiServer]:
+def running(tls: ssl.SSLContext | None = None) -> Iterator[ApiServer]:
     """Run a server until the end of the context."""
     with ApiServer() as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

@@ -16,13 +16,19 @@ class ApiCall:
     """A request. Its address and headers may hold secrets, so they are never printed.
 
     `home` is the address of the manifest: only its host gets the headers and the body. With a
-    `body` it is a POST.
+    `body` it is a POST, if it has no other `method`.
     """
 
     home: str = field(repr=False)
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: str | None = field(default=None, repr=False)
+    method: str = ""
+
+    @property
+    def verb(self) -> str:
+        """The method of HTTP."""
+        return self.method or ("GET" if self.body is None else "POST")
 
     @property
     def title(self) -> str:

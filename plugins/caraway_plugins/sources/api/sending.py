@@ -40,6 +40,8 @@ class ApiLimits:
     is_exact: bool = False
     secret_params: str = "http_headers and http_auth_token"
     """The params with the login, for messages."""
+    root_certs: str | None = None
+    """A file with the certificates of the authorities; None: those that the system trusts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,15 @@ class ApiClient:
     """Asks an API for its pages, one after the other."""
 
     def __init__(self, limits: ApiLimits, stopped: threading.Event | None = None) -> None:
-        """Waits and answers end when `stopped` is set."""
+        """Waits and answers end when `stopped` is set.
+
+        Raises:
+            DatasetError: the certificates cannot be read.
+        """
         self._limits = limits
         timeout = httpx.Timeout(limits.timeout_s, connect=min(limits.timeout_s, limits.connect_s))
-        self._http = httpx.Client(timeout=timeout, follow_redirects=False, verify=_certificates())
+        trusted = _certificates(limits.root_certs)
+        self._http = httpx.Client(timeout=timeout, follow_redirects=False, verify=trusted)
         self._stopped = stopped or threading.Event()
 
     def close(self) -> None:
@@ -118,7 +125,7 @@ class ApiClient:
                 outside.check(call.home, call.url, call.title)
             body = call.body if is_home else None
             sent = self._http.build_request(
-                "GET" if call.body is None else "POST",
+                call.verb,
                 call.url,
                 headers={"accept": "application/json", **(call.headers if is_home else {})},
                 content=body,
@@ -174,10 +181,17 @@ class ApiClient:
         return bytes(found)
 
 
-@functools.cache
-def _certificates() -> ssl.SSLContext:
+@functools.lru_cache(maxsize=64)
+def _certificates(path: str | None) -> ssl.SSLContext:
     # To read them takes longer than many an answer.
-    return httpx.create_ssl_context()
+    if path is None:
+        return httpx.create_ssl_context()
+    try:
+        return ssl.create_default_context(cafile=path)
+    except OSError as exc:  # ssl.SSLError is one.
+        raise DatasetError(
+            "invalid", f"the file of certificates '{path}' cannot be read; it has to be PEM"
+        ) from exc
 
 
 def _busy(call: ApiCall, status: int, wait_s: float) -> DatasetError:
