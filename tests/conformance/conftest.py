@@ -12,6 +12,7 @@ from tests.kit import (
     file_servers,
     flight_sql_server,
     mongo_server,
+    search_server,
     spark_server,
 )
 from tests.kit import mariadb as mariadb_tables
@@ -24,6 +25,7 @@ from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.mongo_server import MongoServer
 from tests.kit.postgres import Server, serving
+from tests.kit.search_server import SearchServer
 from tests.kit.spark_server import SparkServer
 
 
@@ -84,6 +86,18 @@ def dynamodb() -> Iterator[DynamodbServer]:
 @pytest.fixture(scope="session")
 def mongodb() -> Iterator[MongoServer]:
     with mongo_server.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[SearchServer]:
+    with search_server.serving("opensearch") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def elasticsearch() -> Iterator[SearchServer]:
+    with search_server.serving("elasticsearch") as server:
         yield server
 
 

@@ -24,6 +24,7 @@ from tests.kit.file_servers import ServedFolder
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.mariadb import Mariadb
 from tests.kit.mongo_server import MongoServer
+from tests.kit.search_server import SearchServer
 from tests.kit.spark_server import SparkServer
 
 
@@ -204,6 +205,20 @@ class Mongodb:
         return self._server.request("none")
 
 
+class SearchIndex:
+    """An index of three shards. The manifest declares the types."""
+
+    def __init__(self, server: SearchServer) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.load(name, mariadb_tables.kept(rows), shards=3)
+        return self._server.request(name, *rows.schema)
+
+    def absent(self) -> SourceRequest:
+        return self._server.request("none")
+
+
 class Graphql:
     """A query whose answer has pages. Names of GraphQL are simpler than those of the suite."""
 
@@ -250,6 +265,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "adbc": Adbc,
     "clickhouse": Clickhouse,
     "dynamodb": Dynamodb,
+    "elasticsearch": SearchIndex,
     "flightsql": FlightSql,
     "ftp": partial(FileServer, "ftp"),
     "graphql": Graphql,
@@ -257,6 +273,7 @@ SERVED: Mapping[str, Callable[[Any], Kind]] = {
     "mongodb": Mongodb,
     "mysql": Mysql,
     "odbc": Odbc,
+    "opensearch": SearchIndex,
     "sftp": partial(FileServer, "sftp"),
     "snowflake": Snowflake,
     "spark": Spark,
@@ -266,6 +283,7 @@ FIXTURES = {
     "adbc": "flight_sql",
     "clickhouse": "clickhouse",
     "dynamodb": "dynamodb",
+    "elasticsearch": "elasticsearch",
     "flightsql": "flight_sql",
     "ftp": "ftp",
     "graphql": "api",
@@ -273,6 +291,7 @@ FIXTURES = {
     "mongodb": "mongodb",
     "mysql": "mariadb",
     "odbc": "mariadb",
+    "opensearch": "opensearch",
     "sftp": "sftp",
     "snowflake": "fakesnow",
     "spark": "spark",

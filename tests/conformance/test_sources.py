@@ -43,11 +43,13 @@ READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""
 KEPT = {
     "dynamodb": mariadb_tables.kept,
+    "elasticsearch": mariadb_tables.kept,
     "graphql": mariadb_tables.kept,
     "http": mariadb_tables.kept,
     "mongodb": mariadb_tables.kept,
     "mysql": mariadb_tables.kept,
     "odbc": mariadb_tables.kept,
+    "opensearch": mariadb_tables.kept,
     "sqlite": sqlite_files.kept,
 }
 """The rows that remain of others, for databases without NaN."""

@@ -1,0 +1,81 @@
+"""Random statements over an index have the answers of the engine over the same rows."""
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from caraway_core.loading import registry
+from caraway_core.tables import MemoryTable, TableSpec
+from tests.kit import mixed_documents
+from tests.kit.engine import rows, session
+from tests.kit.search_server import SearchServer
+
+_PATIENT = settings(deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+PROPERTIES: Mapping[str, Any] = {
+    "pk": {"type": "keyword"},
+    "sk": {"type": "integer"},
+    "name": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 1}}},
+    "qty": {"type": "long"},
+    "price": {"type": "double"},
+    "is_on": {"type": "boolean", "null_value": True},
+    "raw": {"type": "binary"},
+    "mixed": {"type": "object", "enabled": False},
+    "tags": {"type": "keyword"},
+    "size": {"type": "keyword", "normalizer": "lowercase"},
+}
+
+
+def _stored(name: str, value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if name == "size" and value == "m":
+        return "S"  # As the normalizer has it, this is the other size.
+    return str(value) if name == "price" and value is not None else value
+
+
+@pytest.fixture(scope="module")
+def tables(server: SearchServer) -> dict[str, TableSpec]:
+    documents = mixed_documents.documents(60)
+    stored = [{k: _stored(k, v) for k, v in each.items()} for each in documents]
+    server.put("mixed", stored, PROPERTIES, shards=2)
+    sizes = [
+        {**each, "size": _stored("size", each["size"])} if "size" in each else each
+        for each in documents
+    ]
+    expected = mixed_documents.table_of(sizes)
+    source = registry.SOURCES.load(server.product)()
+    declared = source.resolve(server.request("mixed", *mixed_documents.SCHEMA))
+    return {server.product: declared, "memory": MemoryTable(expected.schema, expected)}
+
+
+def test_columns_of_the_mapping(server: SearchServer, tables: dict[str, TableSpec]) -> None:
+    found = registry.SOURCES.load(server.product)().resolve(server.request("mixed")).schema
+    others = {"sk": pa.int32(), "price": pa.float64()}
+    for each in mixed_documents.SCHEMA:
+        assert found.field(each.name).type == others.get(each.name, each.type)
+
+
+def _compare(tables: dict[str, TableSpec], sql: str) -> None:
+    answers = [
+        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
+        for table in tables.values()
+    ]
+    assert answers[0] == answers[1], sql
+
+
+@settings(_PATIENT, max_examples=150)
+@given(sql=mixed_documents.statements())
+def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
+    _compare(tables, sql)
+
+
+@pytest.mark.full
+@settings(_PATIENT, max_examples=5_000)
+@given(sql=mixed_documents.statements())
+def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
+    _compare(tables, sql)
