@@ -1,0 +1,163 @@
+"""Random SELECTs; each contains smaller ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.differential.typed import aggregates, conditions, expressions, relations
+from tests.differential.typed.drawing import KINDS, SCALARS, Column, Draw, Kind
+from tests.differential.typed.expressions import of_kind
+
+_NAMES = ("i", "l", "d", "f", "s", "v", "p", "t", "m", "k", "n", "x", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT without an order, and its columns."""
+
+    sql: str
+    columns: tuple[Column, ...]
+
+
+def select(
+    draw: Draw, depth: int, kinds: Sequence[Kind] | None = None, outer: Sequence[Column] = ()
+) -> Select:
+    """Draw a SELECT, of columns of these kinds if any are given.
+
+    Its condition may compare with columns of the statement around it.
+    """
+    wanted = tuple(
+        kinds
+        or (draw.one(KINDS if draw.happens(0.1) else SCALARS) for _ in range(draw.number(1, 4)))
+    )
+    if depth > 0 and not outer and draw.happens(0.18):
+        return _of_sets(draw, depth - 1, wanted)
+    if depth > 0 and not outer and draw.happens(0.1):
+        return _limited(draw, depth - 1, wanted)
+    make = draw.one((_plain, _plain, _grouped, _grouped, _windowed, _single))
+    return make(draw, depth, wanted, outer)
+
+
+def _list(draw: Draw, values: Sequence[str], kinds: Sequence[Kind]) -> Select:
+    names = draw.some(_NAMES, len(values), len(values))
+    listed = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
+    return Select(listed, tuple(map(Column, names, kinds)))
+
+
+def _where(draw: Draw, depth: int, columns: Sequence[Column], outer: Sequence[Column]) -> str:
+    found = []
+    if outer and draw.happens(0.8):
+        found.append(expressions.compared(draw, columns, outer, 0))
+    if draw.happens(0.5):
+        found.append(conditions.condition(draw, columns, depth))
+    return f" WHERE {' AND '.join(found)}" if found else ""
+
+
+def _plain(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
+    source = relations.source(draw, depth)
+    values = [conditions.value(draw, source.columns, kind, depth) for kind in kinds]
+    listed = _list(draw, values, kinds)
+    distinct = "DISTINCT " if draw.happens(0.2) else ""
+    where = _where(draw, depth, source.columns, outer)
+    return Select(f"SELECT {distinct}{listed.sql} FROM {source.sql}{where}", listed.columns)
+
+
+def _single(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
+    source = relations.source(draw, depth)
+    values = [aggregates.aggregate(draw, source.columns, kind) for kind in kinds]
+    listed = _list(draw, values, kinds)
+    where = _where(draw, depth, source.columns, outer)
+    having = f" HAVING {expressions.condition(draw, [], 0)}" if draw.happens(0.05) else ""
+    return Select(f"SELECT {listed.sql} FROM {source.sql}{where}{having}", listed.columns)
+
+
+def _grouped(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
+    source = relations.source(draw, depth)
+    where = _where(draw, depth, source.columns, outer)
+    key_kinds = [kind for kind in kinds if draw.happens(0.6)]
+    keys = [Column(of_kind(draw, source.columns, kind, 1), kind) for kind in key_kinds]
+    keys = [key for key in keys if any(each.name in key.name for each in source.columns)]
+    keys += [draw.one(source.columns)] if not keys or draw.happens(0.2) else []
+    values = []
+    for kind in kinds:
+        same = [key.name for key in keys if key.kind == kind]
+        if same and draw.happens(0.6):
+            values.append(draw.one(same))
+        elif draw.happens(0.12):
+            values.append(_over_groups(draw, source.columns, keys, kind))
+        else:
+            values.append(aggregates.aggregate(draw, source.columns, kind))
+    listed = _list(draw, values, kinds)
+    having = ""
+    if draw.happens(0.25):
+        kind = draw.one(SCALARS)
+        made = [Column(aggregates.aggregate(draw, source.columns, kind, may_filter=False), kind)]
+        having = f" HAVING {expressions.condition(draw, [*keys, *made], 1)}"
+    distinct = "DISTINCT " if draw.happens(0.1) else ""
+    by = _group_by(draw, list(dict.fromkeys(key.name for key in keys)))
+    sql = f"SELECT {distinct}{listed.sql} FROM {source.sql}{where} GROUP BY {by}{having}"
+    return Select(sql, listed.columns)
+
+
+def _over_groups(draw: Draw, columns: Sequence[Column], keys: Sequence[Column], kind: Kind) -> str:
+    inner = aggregates.aggregate(draw, columns, kind, may_filter=False)
+    parts = [key.name for key in keys if key.kind != "struct" and draw.happens(0.5)]
+    partition = f"PARTITION BY {', '.join(parts)}" if parts else ""
+    if kind in ("list", "struct"):
+        return inner
+    return f"{draw.one(('min', 'max'))}({inner}) OVER ({partition})"
+
+
+def _group_by(draw: Draw, keys: Sequence[str]) -> str:
+    match draw.number(0, 9):
+        case 0:
+            return f"ROLLUP ({', '.join(keys)})"
+        case 1 if len(keys) <= 3:
+            return f"CUBE ({', '.join(keys)})"
+        case 2:
+            sets = [draw.some(keys, 0, len(keys)) for _ in range(draw.number(1, 3))]
+            if set(keys) == {key for each in sets for key in each}:
+                return f"GROUPING SETS ({', '.join('(' + ', '.join(each) + ')' for each in sets)})"
+    return ", ".join(keys)
+
+
+def _windowed(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
+    source = relations.source(draw, depth)
+    where = _where(draw, depth, source.columns, outer)
+    values = [
+        aggregates.window(draw, source.columns, kind)
+        if draw.happens(0.5) and kind not in ("list", "struct")
+        else of_kind(draw, source.columns, kind, 1)
+        for kind in kinds
+    ]
+    listed = _list(draw, values, kinds)
+    qualify = ""
+    if draw.happens(0.2):
+        kind: Kind = draw.one(("big", "double", "int"))
+        value = aggregates.window(draw, source.columns, kind)
+        word = draw.one(("=", "<>", "<=", ">", "IS DISTINCT FROM"))
+        qualify = f" QUALIFY {value} {word} {of_kind(draw, source.columns, kind, 0)}"
+    return Select(f"SELECT {listed.sql} FROM {source.sql}{where}{qualify}", listed.columns)
+
+
+def _of_sets(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
+    first = select(draw, depth, kinds)
+    sql = first.sql
+    for _ in range(draw.number(1, 2)):
+        word = draw.one(("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "UNION ALL"))
+        sql = f"SELECT * FROM (({sql}) {word} ({select(draw, depth, kinds).sql})) AS {draw.alias()}"
+    return Select(sql, first.columns)
+
+
+def _limited(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
+    inner = select(draw, depth, kinds)
+    if any(each.kind in ("list", "struct") for each in inner.columns):
+        return inner
+    names = [each.name for each in inner.columns]
+    keys = ", ".join(
+        f"{name}{draw.one(aggregates.DIRECTIONS)}"
+        for name in draw.some(names, len(names), len(names))
+    )
+    offset = f" OFFSET {draw.number(1, 3)}" if draw.happens(0.3) else ""
+    limit = f"LIMIT {draw.number(0, 8)}{offset}"
+    sql = f"SELECT * FROM ({inner.sql}) AS {draw.alias()} ORDER BY {keys} {limit}"
+    return Select(sql, inner.columns)
