@@ -49,7 +49,7 @@ ENGINE_KINDS = (
 )  # fmt: skip
 WRAPPERS = ("DataFusion error", "External error", "External", "Arrow error")
 STORE_KIND = r"Generic \w+ error"
-STEPS = (r"type_coercion(?=\s*caused by)", r"Optimizer rule '[^']*' failed")
+STEPS = (r"type_coercion(?=\s*caused by)",)
 CAUSED_BY = r"caused by"
 
 # Parts of a text that users do not need.
@@ -82,6 +82,16 @@ ONLY_LITERALS = (
     _says(r"Expected string literal or number"),
     _says(r"Field name must be a non-empty string"),
     _says(r"frame offsets for ROWS / GROUPS must be"),
+)
+SAME_NAMES = _says(
+    r"unique expression names but the expression \"(?P<one>.+?)\" at position \d+ and "
+    r"\".+?\" at position",
+    "two columns of a SELECT have the same name ({one}); rename one of them with AS",
+)
+DUPLICATED = _says(
+    r"duplicate (?:un)?qualified field name (?P<name>[^\n]+?)\.?$",
+    "the column {name} is duplicated; rename one of the two with AS; if it is computed twice, "
+    "compute one of the two in a subquery",
 )
 AMBIGUOUS = _says(
     r"Ambiguous reference to unqualified field (?P<name>\S+)",
@@ -137,16 +147,8 @@ WORDED: tuple[EngineMessage, ...] = (
     ),
     _says(r"Function '(?P<call>\w+)' failed to match any signature", _CALLED),
     _says(r"satisfy a call to '(?P<call>\w+)' function", _CALLED),
-    _says(
-        r"unique expression names but the expression \"(?P<one>.+?)\" at position \d+ and "
-        r"\".+?\" at position",
-        "two columns of a SELECT have the same name ({one}); rename one of them with AS",
-    ),
-    _says(
-        r"duplicate (?:un)?qualified field name (?P<name>[^\n]+?)\.?$",
-        "the column {name} is duplicated; rename one of the two with AS; if "
-        "GROUP BY casts it twice, cast it in a subquery",
-    ),
+    SAME_NAMES,
+    DUPLICATED,
     AMBIGUOUS,
     _says(
         r"Cannot cast (?:string|value) '(?P<value>.*?)' to value of (?P<type>.+?) type",

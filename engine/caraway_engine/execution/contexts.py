@@ -1,6 +1,7 @@
 """The DataFusion contexts of a session."""
 
 import copy
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,6 +42,9 @@ _ENDS = "datafusion.optimizer.enable_distinct_aggregation_soft_limit"
 _BUILT = "datafusion.optimizer.hash_join_single_partition_threshold"
 _LEAST_BUILT_ROWS, _LEAST_BUILT_BYTES = 128 * 1024, 1024 * 1024
 """The engine's own limits."""
+
+# It warns of each rule that fails, with constants of the statement; `SELECT 1 / 0` is enough.
+logging.getLogger("datafusion_optimizer").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +284,8 @@ def new(
         # It refuses values that are never NULL, such as those of IS TRUE, where the physical plan
         # cannot tell. apache/datafusion#24096, apache/datafusion#25369
         .set("datafusion.execution.skip_physical_aggregate_schema_check", "true")
+        # A rule that fails leaves the plan as it was, which is right, if slower.
+        .set("datafusion.optimizer.skip_failed_rules", "true")
     )
     for name, value in special.items():
         config = config.set(name, value)

@@ -56,6 +56,8 @@ SINGLES: Mapping[str, Said] = {
     "ONLY_LITERALS[3]": "SELECT INTERVAL s FROM t",
     "ONLY_LITERALS[4]": "SELECT get_field(named_struct('a', 1), s) FROM t",
     "ONLY_LITERALS[5]": "SELECT sum(i) OVER (ORDER BY i ROWS i PRECEDING) FROM t",
+    "SAME_NAMES": "SELECT i, i FROM t",
+    "DUPLICATED": "SELECT i FROM t, t",
     "AMBIGUOUS": "SELECT i FROM t a JOIN t b ON a.i = b.i",
     "TOO_LARGE[0]": "SELECT 9223372036854775807 + 1",
     "TOO_LARGE[1]": "SELECT CAST(300 AS TINYINT)",
@@ -173,7 +175,6 @@ KINDS: Mapping[str, Said] = {
     "Arrow error": "SELECT 1 / 0",
     "Generic S3 error": provoking.store_away,
     "type_coercion": "SELECT i LIKE 'a' FROM t",
-    "Optimizer rule 'simplify_expressions' failed": "SELECT CAST('x' AS INT)",
 }
 
 

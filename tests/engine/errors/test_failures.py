@@ -33,7 +33,7 @@ MISTAKES = [
     ("SELECT arrow_typeof(sum(i)), arrow_typeof(sum(i)) FROM t", "have the same name"),
     ("SELECT i AS a, s AS a FROM t", "have the same name (t.i AS a)"),
     ("SELECT i FROM t, t", "column t.i is duplicated"),
-    ("SELECT max(i) FROM t GROUP BY CAST(i AS TEXT), CAST(i AS DOUBLE)", "cast it in a subquery"),
+    ("SELECT max(i), max(i) FROM t, t", "compute one of the two in a subquery"),
     ("SELECT i IN (SELECT i FROM t) FROM t", "(SELECT count(*) FROM u WHERE u.k = t.k) > 0"),
     ("SELECT EXISTS (SELECT 1 FROM t u WHERE u.i = t.i) FROM t", "WHERE, HAVING and ON only"),
     ("SELECT i FROM t ORDER BY i IN (SELECT i FROM t)", "WHERE, HAVING and ON only"),
