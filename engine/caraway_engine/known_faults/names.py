@@ -12,6 +12,7 @@ from typing import Any
 from datafusion import DataFrame, LogicalPlan, SessionContext
 
 from caraway_core.errors import InvalidQueryError
+from caraway_engine.known_faults import nested_keys
 
 _HASH_JOINS = "datafusion.optimizer.prefer_hash_join"
 # The common setting for all dynamic filters would enable those of aggregates when restored.
@@ -79,8 +80,9 @@ def _look(context: SessionContext, raw: Any) -> _Below:
         case "Join":
             if shares_names:
                 found |= _DYNAMIC_FILTERS
-            names = context.create_dataframe_from_logical_plan(LogicalPlan(raw)).schema().names
-            shares_names |= len(set(names)) < len(names)
+            schema = context.create_dataframe_from_logical_plan(LogicalPlan(raw)).schema()
+            shares_names |= len(set(schema.names)) < len(schema.names)
+            found |= nested_keys.forbidden(context, raw.inputs(), variant, schema)
             is_right = str(variant.join_type()) == "Right"
             has_right_join |= is_right
             has_condition |= bool(variant.on()) and variant.filter() is not None
