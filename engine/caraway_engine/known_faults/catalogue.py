@@ -294,6 +294,49 @@ FAULTS = (
         fixed_by="datafusion#25349",
     ),
     KnownFault(
+        "times-of-day",
+        "TIME literals and casts are nanoseconds, which are not comparable with the microseconds "
+        "of files and databases.",
+        Remedy.REWRITTEN,
+        "SELECT id FROM clock WHERE tod > TIME '12:00'",
+        upstream=("datafusion#4171",),
+    ),
+    KnownFault(
+        "windows-by-range",
+        "A window that sorts by times of day, bytes, durations, intervals, structs or maps is an "
+        "error, unless its frame is ROWS or GROUPS.",
+        Remedy.REWRITTEN,
+        "SELECT id, rank() OVER (ORDER BY tod) FROM clock",
+        upstream=("datafusion#24915", "datafusion#24514", "datafusion#24327"),
+    ),
+    KnownFault(
+        "names-of-casts",
+        "A cast has the name of what it casts, so a cast and its column in aggregates or in one "
+        "SELECT, and two casts in windows, are an error.",
+        Remedy.REWRITTEN,
+        "SELECT v, CAST(v AS TEXT) FROM t",
+        upstream=("datafusion#4478", "datafusion#18975"),
+    ),
+    KnownFault(
+        "failed-rules",
+        "GROUP BY with a column and its cast is an error: a rule of the optimizer fails.",
+        Remedy.SET,
+        "SELECT count(*) FROM t GROUP BY k, CAST(k AS INT)",
+    ),
+    KnownFault(
+        "distinct-marks",
+        "IN with a SELECT DISTINCT of an expression is an error below OR, NOT and CASE.",
+        Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE k = 1 OR k IN (SELECT DISTINCT k + 1 FROM u)",
+    ),
+    KnownFault(
+        "nested-keys",
+        "Joins by lists and structs with NULL in them lose rows, because they filter one side by "
+        "the least and greatest key of the other.",
+        Remedy.PLANNED,
+        "SELECT p.s FROM texts p JOIN texts q ON [p.y] = [q.y]",
+    ),
+    KnownFault(
         "distinct-from-too-far",
         "AND and OR after IS DISTINCT FROM are read as a part of its right side.",
         Remedy.REWRITTEN,
@@ -303,7 +346,8 @@ FAULTS = (
     ),
     KnownFault(
         "sorted-offset",
-        "Rows are lost if the result of an OFFSET is sorted by the same key again.",
+        "Rows are lost if the result of an OFFSET is sorted by the same key again, or by a "
+        "constant such as `count(*) OVER ()`.",
         Remedy.REWRITTEN,
         "SELECT v FROM (SELECT v FROM one_file ORDER BY v LIMIT 1 OFFSET 1) q ORDER BY v",
         fixed_by="datafusion#24958",

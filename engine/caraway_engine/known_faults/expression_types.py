@@ -60,15 +60,17 @@ class Types:
 
     def columns(self, scope: SelectScope, relations: list[Tree]) -> list[str] | None:
         """Return the column names of a FROM, or None if they are unknown."""
-        (star,) = syntax.parse("SELECT *")
-        schema = self._schema(
-            syntax.select(
-                star["Query"]["body"]["Select"]["projection"],
-                relations,
-                _needed(scope.with_, relations),
-            )
-        )
+        schema = self._of_relations(relations, _needed(scope.with_, relations))
         return None if schema is None else list(schema.names)
+
+    def schema_of_relation(self, relation: Tree) -> pa.Schema | None:
+        """Return the schema of a table or view, or None if there is none of the name."""
+        return self._of_relations([{"relation": relation, "joins": []}], None)
+
+    def _of_relations(self, relations: list[Tree], with_: Tree) -> pa.Schema | None:
+        (star,) = syntax.parse("SELECT *")
+        items = star["Query"]["body"]["Select"]["projection"]
+        return self._schema(syntax.select(items, relations, with_))
 
     def is_view(self, name: str) -> bool:
         """Return whether a name that a statement reads is that of a view."""

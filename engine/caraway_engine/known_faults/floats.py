@@ -28,6 +28,8 @@ _PROPER = {
     "max": "CASE WHEN __a > CAST('-inf' AS {type}) AND NOT isnan(__a) THEN __a END",
 }
 _INFINITE = {"min": "__a = CAST('inf' AS {type})", "max": "__a = CAST('-inf' AS {type})"}
+_MOVING_CONSTANT = "CAST(__a AS DOUBLE) * nullif(__n, 0)"
+_CONSTANT_AVERAGE = "CASE WHEN __n > 0 THEN CAST(__a AS DOUBLE) END"
 _MOVING = (
     "CASE WHEN __nan > 0 OR (__up > 0 AND __down > 0) THEN CAST('NaN' AS DOUBLE) "
     "WHEN __up > 0 THEN CAST('inf' AS DOUBLE) WHEN __down > 0 THEN CAST('-inf' AS DOUBLE) "
@@ -184,12 +186,21 @@ def _moves(tree: Tree) -> bool:
 
 def _moving(call: Tree) -> Tree:
     (value,) = syntax.arguments(call)
+    if _is_constant(value):
+        # The optimizer computes the conditions below, and fails.
+        form = _MOVING_CONSTANT if syntax.function_name(call) == "sum" else _CONSTANT_AVERAGE
+        return syntax.filled(form, n=syntax.with_argument(call, value, "count"), a=value)
     counts = {
         name: syntax.with_argument(call, syntax.filled(text, a=value), "count")
         for name, text in _COUNTED.items()
     }
     rest = syntax.with_argument(call, syntax.filled(_FINITE, a=value))
     return syntax.filled(_MOVING, rest=rest, **counts)
+
+
+def _is_constant(value: Tree) -> bool:
+    is_computed = scopes.is_volatile(value) or scopes.has_subquery(value)
+    return not is_computed and not any(syntax.columns(value))
 
 
 def hide_from_statistics(scope: SelectScope, types: Types) -> bool:

@@ -14,6 +14,8 @@ from datafusion import DataFrame, LogicalPlan, SessionContext
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
+    casts,
+    clock_times,
     combined,
     constant_columns,
     constants,
@@ -22,6 +24,7 @@ from caraway_engine.known_faults import (
     false_orders,
     float_forms,
     floats,
+    free_frames,
     joining,
     leaves,
     lengths,
@@ -147,11 +150,14 @@ def planned(
         Exception: the engine cannot plan the statement as it is.
     """
     sql = distinct_from.regrouped(sql) or sql
+    types = Types(context, parameters, known)
+    sql = clock_times.aligned(sql, types) or sql
     try:
         dataframe = plan(sql)
     except Exception as exc:
-        types = Types(context, parameters, known)
         made = merged.qualified(sql, types) if merged.is_error(exc) else None
+        if casts.is_error(exc):
+            made = casts.apart(sql)
         if made is None and len(_OPERATORS.findall(sql)) <= _MOST_OPERATORS:
             made = embedded.of_lists(sql, types)
         if made is None:
@@ -160,6 +166,8 @@ def planned(
     optimized = None
     believed, swaps_full = _NO_CONSTANTS, False
     if _MAKES_NULLS.search(sql):
+        if regrouped := free_frames.regrouped(sql, types):
+            sql, dataframe = regrouped, plan(regrouped)
         optimized = leaves.optimized(context, dataframe)
         believed = constants.of_plan(context, optimized)
         swaps_full = "full" in sql.lower() and is_lost(context, optimized)
@@ -192,6 +200,8 @@ def planned(
         "statement could not be rewritten", extra={"sql": sql[:1000], "cause": cause[:1000]}
     )
     if mended.is_needed:
+        # Where the engine refuses the statement itself, its own error says why.
+        dataframe.execution_plan()
         raise InvalidQueryError(
             "the engine would return a wrong result for this statement; no safe form was found; "
             "docs/reference/sql-limits.md lists such statements and what to write instead"
@@ -330,6 +340,8 @@ def _mended(
             pulled_up.check(scope, types)
         if "over" in words or "time" in words:
             is_needed |= false_orders.mend(scope, types)
+        if "over" in words:
+            is_needed |= free_frames.mend(scope, types)
         if "round" in words:
             is_needed |= rounding.mend(scope, types)
         if has_bits:

@@ -1,4 +1,8 @@
-"""Rewrites repeated sorts, because DataFusion 55 sorts once, below an OFFSET, and loses rows."""
+"""Rewrites repeated sorts, because DataFusion 55 sorts once, below an OFFSET, and loses rows.
+
+It does so for keys that are sorted already, and for those that are constant, such as
+`count(*) OVER ()`.
+"""
 
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.syntax import Tree
@@ -11,7 +15,7 @@ def mend(statement: Tree) -> bool:
         if syntax.is_query(query) and query["order_by"] and _has_skipped(query):
             for key in query["order_by"]["kind"].get("Expressions", ()):
                 if syntax.number(key["expr"]) is None:
-                    new = syntax.filled(syntax.OPAQUE, a=dict(key["expr"]))
+                    new = syntax.filled(syntax.UNKNOWN, a=dict(key["expr"]))
                     syntax.replace(key["expr"], new)
                     is_changed = True
     return is_changed

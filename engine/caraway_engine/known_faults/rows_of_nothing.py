@@ -8,7 +8,8 @@ stays above a LIMIT.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from caraway_engine.known_faults import joining, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
@@ -22,6 +23,14 @@ _ONE, _ALL = 1, 2**63 - 1
 _WITH_COLUMN = "CASE WHEN count(*) < 0 THEN NULL ELSE __a END"
 
 
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A side of a set operation, which is the body of a query."""
+
+    tree: Tree
+    body: Tree
+
+
 def may_apply(words: str, *, is_view: bool) -> bool:
     """Return whether the text of a statement, without its comments, may have such filters."""
     selects = len(_SELECT.findall(words))
@@ -31,13 +40,14 @@ def may_apply(words: str, *, is_view: bool) -> bool:
 def mend(statement: Tree, types: Types, *, is_view: bool) -> bool:
     """Limit such aggregates to all of their rows; return whether there were any."""
     is_changed = False
+    sides = _sides_by_query(statement)
     for scope in list(scopes.scopes(statement)):
         if (rows := _rows_of_nothing(scope)) is None:
             continue
         is_changed |= _mend_having(scope)
         if (scope.is_top and not is_view) or _is_correlated(scope, types):
             continue
-        is_changed |= _limit(scope, types, rows)
+        is_changed |= _limit(scope, types, rows, sides)
     return is_changed
 
 
@@ -65,32 +75,47 @@ def _is_correlated(scope: SelectScope, types: Types) -> bool:
     return scope.parent is not None and not types.can_stand_alone(query, scope.parent)
 
 
-def _limit(scope: SelectScope, types: Types, rows: int) -> bool:
-    if scope.is_alone():
-        query = scope.query
-        if query["limit_clause"] or query["fetch"]:
-            return False
-    else:
-        side = next(_sides(scope.query["body"], scope.select), None)
-        named = side and _named_as(_leftmost(scope.query["body"]), scope, types)
-        if not side or named is None:
-            return False
+def _limit(scope: SelectScope, types: Types, rows: int, sides: Mapping[int, _Side]) -> bool:
+    query, side = scope.query, sides.get(id(scope.query))
+    if not scope.is_alone():
+        body = scope.query["body"]
         query = syntax.query({"Select": scope.select})
+        side = next(
+            (_Side(each, body) for each in _sides(body) if each.get("Select") is scope.select), None
+        )
+        if side is None:
+            return False
+    elif query["limit_clause"] or query["fetch"]:
+        return False
+    if side is not None:
+        named = _named_as(_leftmost(side.body), scope, types)
+        if named is None:
+            return False
         derived = next(each for each in syntax.everything(named) if "Derived" in each)
         derived["Derived"]["subquery"] = query
-        syntax.replace(side, named)
+        syntax.replace(side.tree, named)
     (limited,) = syntax.parse(f"SELECT 1 LIMIT {rows}")
     query["limit_clause"] = limited["Query"]["limit_clause"]
     return True
 
 
-def _sides(tree: Tree, select: Tree) -> Iterator[Tree]:
-    """Yield the side of a set operation that is the given SELECT."""
+def _sides_by_query(statement: Tree) -> Mapping[int, _Side]:
+    """Return the sides of set operations that are in parentheses, by the identity of the query."""
+    bodies = [each["body"] for each in syntax.everything(statement) if syntax.is_query(each)]
+    return {
+        id(side["Query"]): _Side(side, body)
+        for body in bodies
+        for side in _sides(body)
+        if "Query" in side
+    }
+
+
+def _sides(tree: Tree) -> Iterator[Tree]:
+    """Yield the sides of a set operation, and those of operations without parentheses in it."""
     for side in ("left", "right") if "SetOperation" in tree else ():
         inner = tree["SetOperation"][side]
-        if inner.get("Select") is select:
-            yield inner
-        yield from _sides(inner, select)
+        yield inner
+        yield from _sides(inner)
 
 
 def _leftmost(tree: Tree) -> Tree:

@@ -39,14 +39,18 @@ def mend(scope: SelectScope, types: Types) -> bool:
         for each, is_negated in _two_valued(condition, True)
         if not is_negated or _is_safe_negated(each["InSubquery"], scope, types)
     }
+    joined = {id(each) for condition in conditions for each in _joined(condition)} & is_null_false
     changes: list[tuple[Tree, Tree]] = []
-    for each in syntax.inside(conditions):
+    is_changed = False
+    for each in list(syntax.inside(conditions)):
+        if syntax.kind(each) == "InSubquery" and id(each) not in joined:
+            is_changed |= _drop_distinct(each["InSubquery"]["subquery"])
         new = _mended(each, scope, types, is_null_false)
         if new is not None:
             changes.append((each, new))
     for each, new in changes:
         syntax.replace(each, new)
-    return bool(changes)
+    return is_changed or bool(changes)
 
 
 def _conditions(scope: SelectScope) -> Iterator[Tree]:
@@ -73,6 +77,27 @@ def _two_valued(condition: Tree, is_top: bool) -> Iterator[tuple[Tree, bool]]:
             negated = syntax.unnested(inner["UnaryOp"]["expr"])
             if syntax.kind(negated) == "InSubquery":
                 yield negated, not negated["InSubquery"]["negated"]
+
+
+def _joined(condition: Tree) -> Iterator[Tree]:
+    """Yield the INs that become semi or anti joins, and not a column that marks rows."""
+    inner = syntax.unnested(condition)
+    match syntax.kind(inner):
+        case "BinaryOp" if inner["BinaryOp"]["op"] == "And":
+            for side in ("left", "right"):
+                yield from _joined(inner["BinaryOp"][side])
+        case "InSubquery":
+            yield inner
+
+
+def _drop_distinct(query: Tree) -> bool:
+    """Leave out a DISTINCT that does not matter, and which columns that mark rows do not allow."""
+    select = query["body"].get("Select")
+    is_plain = select is not None and select["distinct"] == "Distinct"
+    if not is_plain or query["limit_clause"] or query["fetch"] or query["order_by"]:
+        return False
+    select["distinct"] = None
+    return True
 
 
 def _is_safe_negated(found: dict[str, Any], scope: SelectScope, types: Types) -> bool:

@@ -16,6 +16,8 @@ _DIALECT = "generic"
 _PLACE = "__"
 OPAQUE = "nullif(__a, NULL)"
 """The same value, but the optimizer knows neither its order nor its equals."""
+UNKNOWN = "CASE WHEN random() < 0 THEN NULL ELSE __a END"
+"""The same value, but the optimizer does not take it for a constant, either."""
 
 
 class SyntaxUnknownError(Exception):
@@ -37,6 +39,11 @@ def parse(sql: str) -> list[Tree]:
 def restored(statement: Tree) -> str:
     """Return the SQL text of a statement."""
     return str(sqloxide.restore_ast([statement])[0])
+
+
+def text(expression: Tree) -> str:
+    """Return the SQL text of an expression."""
+    return select([{"UnnamedExpr": expression}], [], None).removeprefix("SELECT ")
 
 
 def kind(expression: Tree) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from tests.engine.known_faults.case import answered, refused
 from tests.engine.known_faults.cases_of_nulls import OF_NULLS
 from tests.engine.known_faults.cases_of_orders import OF_ORDERS
+from tests.engine.known_faults.cases_of_types import OF_TYPES
 
 _NAN, _INF = float("nan"), float("inf")
 _MONTH = pa.MonthDayNano([1, 0, 0])
@@ -24,6 +25,7 @@ _LATE = "would compare too late"
 
 CASES = (
     *OF_NULLS,
+    *OF_TYPES,
     refused("chance-between", "SELECT random() BETWEEN 0.4 AND 0.6", "compute the value twice"),
     refused(
         "chance-between",

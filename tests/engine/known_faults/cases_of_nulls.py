@@ -264,4 +264,17 @@ OF_NULLS = (
     answered(
         "constant-in", "SELECT v FROM t WHERE 2 NOT IN (SELECT k FROM u WHERE k = 2 AND w > 2)"
     ),
+    answered(
+        "distinct-marks",
+        "SELECT v FROM t WHERE k = 1 OR k IN (SELECT DISTINCT k + 1 FROM u)",
+        (10,),
+        (20,),
+        (30,),
+        (50,),
+    ),
+    answered(
+        "distinct-marks",
+        "SELECT v FROM t WHERE (k + 1 NOT IN (SELECT DISTINCT w AS k FROM u WHERE w > 2)) IS TRUE",
+        (10,),
+    ),
 )

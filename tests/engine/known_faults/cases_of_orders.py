@@ -104,6 +104,13 @@ OF_ORDERS = (
         (20,),
     ),
     answered(
+        "sorted-offset",
+        "SELECT v, n FROM (SELECT v, count(*) OVER () AS n FROM one_file ORDER BY v LIMIT 2 OFFSET "
+        "1) q ORDER BY n DESC",
+        (20, 3),
+        (30, 3),
+    ),
+    answered(
         "constant-in-outer-join",
         "SELECT row_number() OVER (), c FROM (SELECT o.c FROM many t LEFT JOIN named o "
         "ON t.k = o.k AND o.c = 5 ORDER BY o.c DESC LIMIT 2) q",

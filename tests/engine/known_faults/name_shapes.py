@@ -147,6 +147,28 @@ TRIGGERS = {
         ("round(c, 1) = c", "round(c, 1) IN (SELECT c FROM big)", "round(c, 0) > 1.50"),
         ("sum(round(c, 1))", "max(round(c, 1))"),
     ),
+    "times-of-day": Trigger(
+        "clock", ("id", "tod", "day"), ("coalesce(tod, TIME '01:00')", "CAST(day AS TIME)"),
+        ("tod > TIME '12:00'", "CAST(day AS TIME) = tod", "tod IN (TIME '10:00', TIME '11:00')"),
+        shapes=("plain", "distinct", "set", "nested"),
+    ),
+    "windows-by-range": Trigger(
+        "clock", ("id", "tod", "day"),
+        ("rank() OVER (ORDER BY tod)", "count(id) OVER (ORDER BY tod DESC, id)",
+         "min(id) OVER (PARTITION BY day ORDER BY tod)"),
+        shapes=("plain", "set", "nested"),
+    ),
+    "names-of-casts": Trigger(
+        "t", _OF_T, ("CAST(v AS TEXT)", "CAST(v AS DOUBLE)", "CAST(k AS TEXT)"), ("v > 10",),
+        ("count(CAST(v AS TEXT))", "sum(CAST(v AS DOUBLE))", "sum(v)"),
+        shapes=("plain", "grouped", "nested"),
+    ),
+    "distinct-marks": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("k = 1 OR k IN (SELECT DISTINCT k + 1 FROM u)",
+         "k + 1 NOT IN (SELECT DISTINCT w AS k FROM u WHERE w > 2)"),
+        ("count(k)",),
+    ),
     "false-orders": Trigger(
         "t", _OF_T,
         ("max(k) OVER (ORDER BY v DESC ROWS 1 PRECEDING)", "min(k) OVER (ORDER BY v)",

@@ -68,6 +68,12 @@ def tables() -> dict[str, pa.Table]:
             "b": pa.array([dt.datetime(2100, 1, 1)] * 2, pa.timestamp("ns")),
         }),
         "texts": pa.table({"s": ["a", "a"], "y": pa.array([None, "c"], pa.string())}),
+        "clock": pa.table({
+            "id": pa.array([1, 2, 3, 4], pa.int64()),
+            "tod": pa.array([dt.time(14), None, dt.time(10), dt.time(14)], pa.time64("us")),
+            "exact": pa.array([dt.time(9), dt.time(10), None, dt.time(9)], pa.time64("ns")),
+            "day": pa.array([dt.datetime(2024, 6, n, 24 - n) for n in (10, 14, 10, 20)]),
+        }),
         "moments": pa.table({
             "id": pa.array([1, 2], pa.int64()),
             "at": pa.array([dt.datetime(2024, 6, 1, 10), dt.datetime(2024, 6, 1, 14)]),
