@@ -48,6 +48,10 @@ class SearchReads:
     indexes: tuple[tuple[str, int], ...]
     rules: tuple[FieldRule, ...] = ()
     numbered: frozenset[str] = frozenset()
+    page: int = _PAGE
+    """The most documents of an answer."""
+    is_whole: bool = False
+    """True if the columns of the table are all fields of the documents."""
 
     @property
     def title(self) -> str:
@@ -92,11 +96,12 @@ class _Documents:
             "query": {"bool": {"filter": conditions}},
             "sort": ["_doc"],
             "track_total_hits": False,
-            "_source": fields or False,
+            # To leave out nothing costs a server less than to look for all fields.
+            "_source": (reads.is_whole and len(read) >= len(table.schema)) or fields or False,
         }
         # A limit counts rows that pass all filters.
         is_short = request.limit is not None and not request.filters
-        self._size = min(_PAGE, max(request.limit or 1, 1)) if is_short else _PAGE
+        self._size = min(reads.page, max(request.limit or 1, 1)) if is_short else reads.page
         schema = table.schema
         chosen = [schema.field(name) for name in fields]
         searched = {each.column for each in reads.rules}

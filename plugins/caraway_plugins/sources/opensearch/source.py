@@ -20,6 +20,9 @@ from caraway_plugins.sources.opensearch.reading import INDEX, SearchReads, shard
 from caraway_plugins.sources.params import Params
 
 _SAMPLED = 1_000
+_WINDOW = 10_000
+"""An answer has at most as many documents, if the settings of an index do not say otherwise."""
+_PAGE_BYTES, _LEAST_PAGE, _MOST_PAGE = 4 * 2**20, 100, 5_000
 _SIZED = 100
 """Documents that say how large the others are, where the columns are declared."""
 
@@ -34,14 +37,14 @@ class _SearchSource:
         names = _checked(request)
         with connecting.connected(login) as client:
             found = _described(client, login, names)
-            sample = _sample(client, names, request, known)
+            sample = _sample(client, found, request, known)
         lists = values.lists_of(sample.documents)
         schema = pa.schema(request.declared) if request.declared else found.columns(names, lists)
         if not schema.names:
             raise DatasetError(
                 "schema", f"{found.title} has no fields; declare them under `columns`"
             )
-        return found.table(schema, sample)
+        return found.table(schema, sample, is_whole=not request.declared)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         table = self.resolve(request)
@@ -79,6 +82,12 @@ class _Sample:
         sizes = [len(json.dumps(each, default=str)) for each in self.documents]
         return self.total * sum(sizes) // max(len(sizes), 1)
 
+    @property
+    def page(self) -> int:
+        """The number of documents that an answer of a usual size has."""
+        usual = _PAGE_BYTES // max(self.size_bytes // max(self.total, 1), 1)
+        return max(_LEAST_PAGE, min(usual, _MOST_PAGE))
+
 
 @dataclass(frozen=True, slots=True)
 class _Indexes:
@@ -98,15 +107,21 @@ class _Indexes:
         beside = [filters.ID, *([INDEX] if len(self.described) > 1 or "*" in names else [])]
         return pa.schema([*(pa.field(each, pa.string()) for each in beside), *schema])
 
-    def table(self, schema: pa.Schema, sample: _Sample) -> DocumentTable:
+    @property
+    def window(self) -> int:
+        """The most documents of an answer."""
+        settings = (each["settings"]["index"] for each in self.described.values())
+        return min(int(each.get("max_result_window", _WINDOW)) for each in settings)
+
+    def table(self, schema: pa.Schema, sample: _Sample, *, is_whole: bool) -> DocumentTable:
         """Return the table; a large one has splits."""
         found = list(self.described.values())
         mappings = self._mappings()
+        settings = [each["settings"]["index"] for each in found]
         ruled = [
-            rules.rules_of(mapping, each["settings"]["index"])
-            for mapping, each in zip(mappings, found, strict=True)
+            rules.rules_of(mapping, each) for mapping, each in zip(mappings, settings, strict=True)
         ]
-        shards = [int(each["settings"]["index"]["number_of_shards"]) for each in found]
+        shards = [int(each["number_of_shards"]) for each in settings]
         # Only by its own name does an alias of one index keep its filter.
         asked = list(self.described) if len(found) > 1 else [self.names]
         reads = SearchReads(
@@ -115,6 +130,8 @@ class _Indexes:
             tuple(zip(asked, shards, strict=True)),
             rules.common(ruled),
             frozenset().union(*(each.numbered for each in mappings)),
+            min(sample.page, self.window),
+            is_whole,
         )
         table = DocumentTable(schema, reads, frozenset(), 0, sample.size_bytes, sample.total)
         if sample.size_bytes < 2 * key_ranges.SPLIT_BYTES or sum(shards) < 2:
@@ -173,10 +190,12 @@ def _refuse_filtered(index: str, aliases: Mapping[str, Any], names: str, title: 
             )
 
 
-def _sample(client: SearchClient, names: str, request: SourceRequest, known: Params) -> _Sample:
+def _sample(
+    client: SearchClient, found: _Indexes, request: SourceRequest, known: Params
+) -> _Sample:
     size = _SIZED if request.declared else known.count("schema_infer_max_records") or _SAMPLED
-    body = {"size": min(size, 10_000), "track_total_hits": True, "sort": ["_doc"]}
-    hits = client.search(names, body)["hits"]
+    body = {"size": min(size, found.window), "track_total_hits": True, "sort": ["_doc"]}
+    hits = client.search(found.names, body)["hits"]
     return _Sample([each.get("_source") or {} for each in hits["hits"]], hits["total"]["value"])
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ class SourceReader:
                 _plain_text
                 if each.name in searched and types.is_string(each.type)
                 else _read(each.type, each.name, numbered),
+                next((kind for applies, kind in _FITTING if applies(each.type)), NoneType),
             )
             for each in schema
         ]
@@ -58,10 +60,11 @@ class SourceReader:
         """
         source = expanded(source)
         found = {}
-        for name, steps, read in self._columns:
+        for name, steps, read, fitting in self._columns:
             value = source.get(name) if len(steps) == 1 else _at(source, steps)
             try:
-                found[name] = None if value is None else read(value)
+                is_done = value is None or type(value) is fitting
+                found[name] = value if is_done else read(value)
             except (ValueError, TypeError, ArithmeticError) as exc:
                 said = f" ({exc})" if type(exc) is ValueError else ""
                 raise DatasetError(
@@ -75,7 +78,7 @@ class SourceReader:
 
 def expanded(source: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an object with objects in place of names with dots."""
-    if not any("." in name for name in source):
+    if "." not in "".join(source):
         return source
     found: dict[str, Any] = {}
     for name, value in source.items():
@@ -173,8 +176,8 @@ def _number(value: Any) -> Decimal:
 
 
 def _double(value: Any) -> float:
-    if type(value) is float:
-        return value
+    if isinstance(value, float | Decimal):
+        return float(value)
     number = _number(value)
     double = float(number)
     if isinstance(value, int) and double != value:
@@ -247,6 +250,12 @@ def _struct(fields: Mapping[str, Read]) -> Read:
     return read
 
 
+_FITTING: list[tuple[Callable[[pa.DataType], bool], type]] = [
+    (types.is_string, str),
+    (types.is_integer, int),
+    (types.is_boolean, bool),
+]
+"""Kinds of values that are those of a type as they are: most values are."""
 _READS: list[tuple[Callable[[pa.DataType], bool], Read]] = [
     (types.is_string, _text),
     (types.is_integer, _whole),

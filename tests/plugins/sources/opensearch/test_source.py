@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from caraway_core.tables import scanners
 from caraway_core.tables.scanners import ColumnFilter, RowRequest
 from caraway_plugins.sources import key_ranges
 from caraway_plugins.sources.documents.table import DocumentTable
+from caraway_plugins.sources.opensearch.reading import SearchReads
 from tests.kit import search_server
 from tests.kit.engine import rows, session
 from tests.kit.search_server import SearchServer
@@ -64,6 +66,11 @@ def _table(request: SourceRequest) -> DocumentTable:
     table = _source(request).resolve(request)
     assert isinstance(table, DocumentTable)
     return table
+
+
+def _in_pages(table: DocumentTable, page: int) -> DocumentTable:
+    assert isinstance(table.reads, SearchReads)
+    return replace(table, reads=replace(table.reads, page=page))
 
 
 async def test_columns_and_rows(orders: SearchServer) -> None:
@@ -140,7 +147,7 @@ async def test_declared_columns_are_all(orders: SearchServer) -> None:
 
 async def test_pages_limits_and_closing(server: SearchServer) -> None:
     server.put("many", ({"number": number} for number in range(3_500)), shards=3)
-    table = _table(server.request("many"))
+    table = _in_pages(_table(server.request("many")), 1_000)
     expected = [{"n": 3_500, "s": sum(range(3_500)), "d": 3_500}]
     sql = "SELECT count(*) AS n, sum(number) AS s, count(DISTINCT _id) AS d FROM t"
     assert await rows(session({"t": table}), sql) == expected
@@ -151,6 +158,20 @@ async def test_pages_limits_and_closing(server: SearchServer) -> None:
     assert next(some).num_rows == 1_000
     scan.close()
     assert list(some) == []
+
+
+def test_pages_are_as_large_as_an_index_allows(server: SearchServer) -> None:
+    server.put("small", ({"number": number} for number in range(20)))
+    server.put("large", ({"text": "x" * 100_000} for _ in range(2)))
+    server.put("narrow", ({"number": number} for number in range(20)))
+    server.call("PUT", "/narrow/_settings", {"index": {"max_result_window": 7}})
+    pages = {"small": 5_000, "large": 100, "narrow": 7}
+    for name, page in pages.items():
+        table = _table(server.request(name))
+        assert isinstance(table.reads, SearchReads)
+        assert table.reads.page == page
+        found = scanners.of(table).scan(table, RowRequest(["_id"]))
+        assert sum(batch.num_rows for batch in found) == table.row_count
 
 
 async def test_points_in_time_are_ended(server: SearchServer) -> None:
@@ -168,7 +189,7 @@ async def test_points_in_time_are_ended(server: SearchServer) -> None:
 
 def test_point_in_time_shows_one_state(server: SearchServer) -> None:
     server.put("state", ({"number": number} for number in range(2_500)))
-    table = _table(server.request("state"))
+    table = _in_pages(_table(server.request("state")), 1_000)
     batches = iter(scanners.of(table).scan(table, RowRequest(["number"])))
     found = next(batches)["number"].to_pylist()
     server.call("DELETE", "/state/_doc/2400?refresh=true")
@@ -309,6 +330,7 @@ def test_server_that_dies_while_rows_flow_is_an_error() -> None:
     with search_server.serving("opensearch") as server:
         server.put("many", ({"text": "x" * 100} for _ in range(3_000)))
         table = _table(server.request("many", client_timeout="1s", max_retries="0"))
+        table = _in_pages(table, 1_000)
         batches = iter(scanners.of(table).scan(table, RowRequest(["text"])))
         next(batches)
         server.kill()
