@@ -18,6 +18,7 @@ from tests.kit import (
     duckdb_files,
     flight_sql_server,
     glue_server,
+    hive_server,
     iceberg_catalog,
     mariadb,
     odbc_drivers,
@@ -28,6 +29,7 @@ from tests.kit.clickhouse_server import ClickhouseServer
 from tests.kit.engine import rows, session
 from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.glue_server import GlueServer
+from tests.kit.hive_server import HiveServer
 from tests.kit.iceberg_catalog import IcebergCatalogServer
 from tests.kit.iceberg_pointers import PointedTables
 from tests.kit.mariadb import Mariadb
@@ -233,6 +235,23 @@ class IcebergInGlue(IcebergInSqlite):
         return self.request("glue://none")
 
 
+class IcebergInHive(IcebergInSqlite):
+    """A Hive metastore, which keeps names in lower case."""
+
+    def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
+        self._server: HiveServer = request.getfixturevalue("hive")
+        self._server.tables.clear()
+        self._folder = folder
+        self._tables = PointedTables(folder, self._server.catalog)
+        self.run = self._tables.run
+
+    def request(self, path: str = "hive://") -> CatalogRequest:
+        return self._request(path, **self._server.params)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("hive://none")
+
+
 class FlightSql:
     """A server over a DuckDB, which lists its catalogs, schemas and tables."""
 
@@ -318,6 +337,7 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "flightsql": FlightSql,
     "iceberg": IcebergRest,
     "iceberg in glue": IcebergInGlue,
+    "iceberg in hive": IcebergInHive,
     "iceberg in postgres": IcebergInPostgres,
     "iceberg in sqlite": IcebergInSqlite,
     "mysql": MysqlServer,
@@ -330,6 +350,8 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
 
 PINNED = frozenset({"iceberg"})
 """Sources whose marks change with the rows of a table that is in use."""
+LOWERED = frozenset({"iceberg in hive"})
+"""Kinds that keep names in lower case."""
 
 
 def _connector(name: str) -> str:
@@ -355,6 +377,12 @@ def iceberg_server(tmp_path: Path) -> Iterator[IcebergCatalogServer]:
 @pytest.fixture
 def glue() -> Iterator[GlueServer]:
     with glue_server.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hive() -> Iterator[HiveServer]:
+    with hive_server.serving() as server:
         yield server
 
 
@@ -404,11 +432,13 @@ def test_it_declares_itself(name: str) -> None:
 
 async def test_listed_tables_are_read(name: str, kind: CatalogKind) -> None:
     found = listed(kind, name)
-    assert set(found) == {"Select ${x}; --", "v"}
+    odd = "Select ${x}; --"
+    odd = odd.lower() if name in LOWERED else odd
+    assert set(found) == {odd, "v"}
     specs = {title: source(name).resolve(kind.request(), each) for title, each in found.items()}
     assert pickle.loads(pickle.dumps(specs)) == specs
     assert "hunter2" not in repr((specs, kind.request()))
-    over = session({"c.s.t": specs["Select ${x}; --"], "c.s.v": specs["v"]})
+    over = session({"c.s.t": specs[odd], "c.s.v": specs["v"]})
     sql = 'SELECT "Group" FROM c.s.t WHERE id = 1 AND id IN (SELECT id FROM c.s.v)'
     assert await rows(over, sql) == [{"Group": "a"}]
 

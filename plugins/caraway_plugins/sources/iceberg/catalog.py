@@ -66,8 +66,8 @@ def _path(request: CatalogRequest) -> CatalogPath:
         raise DatasetError(
             "invalid",
             "`from: iceberg` of a catalog names its kind; write iceberg:https://HOST/v1/namespaces "
-            "for one that speaks REST, iceberg:sqlite://, iceberg:postgres:// or iceberg:glue://, "
-            "with the name of a namespace behind it for that one alone",
+            "for one that speaks REST, iceberg:sqlite://, iceberg:postgres://, iceberg:glue:// or "
+            "iceberg:hive://, with the name of a namespace behind it for that one alone",
         )
     path = rest.path_of(request.path)
     _refuse_table(path.table)

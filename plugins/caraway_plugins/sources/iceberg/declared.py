@@ -11,9 +11,9 @@ REST = frozenset(
 POINTERS = declared.PG_LOGIN | frozenset(
     "iceberg_catalog_name sqlite_file iceberg_glue_region iceberg_glue_endpoint "
     "iceberg_glue_catalog_id iceberg_glue_access_key_id iceberg_glue_secret_access_key "
-    "iceberg_glue_session_token".split()
+    "iceberg_glue_session_token iceberg_hive_endpoint".split()
 )
-"""Params of catalogs in databases and in Glue."""
+"""Params of catalogs in databases, in Glue and in Hive."""
 _STORES = frozenset().union(*declared.OF_STORE.values())
 _S3 = frozenset(
     "iceberg_s3_endpoint iceberg_s3_region iceberg_s3_access_key_id iceberg_s3_secret_access_key "

@@ -13,6 +13,10 @@ def catalog_of(path: PointerPath) -> PointerCatalog:
         from caraway_plugins.sources.iceberg.glue import GlueCatalog
 
         return GlueCatalog()
+    if path.kind == "hive":
+        from caraway_plugins.sources.iceberg.hive import HiveCatalog
+
+        return HiveCatalog()
     from caraway_plugins.sources.iceberg.sql_catalogs import SqlCatalog
 
     return SqlCatalog()

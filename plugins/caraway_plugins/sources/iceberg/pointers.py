@@ -1,4 +1,4 @@
-"""Catalogs that only know where the metadata of each table are: SQL databases and AWS Glue."""
+"""Catalogs that only know where the metadata of each table are: SQL databases, Glue and Hive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 
-KINDS = ("sqlite", "postgres", "glue")
+KINDS = ("sqlite", "postgres", "glue", "hive")
 Namespace = tuple[str, ...]
 
 

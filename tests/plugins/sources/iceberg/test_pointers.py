@@ -154,7 +154,7 @@ def test_files_that_are_no_catalog(tmp_path: Path, tables: PointedTables) -> Non
         assert error.type == type_
         assert str(tmp_path) not in error.message
     assert failed(of_catalog(tmp_path, "sqlite://s/a"), "names the table 'a'").type == "invalid"
-    assert failed(of_catalog(tmp_path, "hive://"), "iceberg:glue://").type == "invalid"
+    assert failed(of_catalog(tmp_path, "nessie://"), "iceberg:glue://").type == "invalid"
 
 
 def test_metadata_that_are_gone_or_cut(tmp_path: Path, tables: PointedTables) -> None:
