@@ -190,7 +190,7 @@ WORDED: tuple[EngineMessage, ...] = (
     _says(
         r"Physical plan does not support logical expression OuterReferenceColumn",
         "a subquery in FROM (LATERAL) cannot compute with columns of the tables before it; write a "
-        "JOIN with GROUP BY, or a window function",
+        "JOIN with GROUP BY, a window function, or unnest in the SELECT list of a subquery",
     ),
     _says(
         r"Physical plan does not support logical expression (?P<what>[A-Z]\w+)",

@@ -310,6 +310,13 @@ FAULTS = (
         upstream=("datafusion#24915", "datafusion#24514", "datafusion#24327"),
     ),
     KnownFault(
+        "lists-in-from",
+        "`unnest` of a column is an error in FROM.",
+        Remedy.REWRITTEN,
+        "SELECT id, x FROM lists, unnest(e) AS q(x)",
+        upstream=("datafusion#10048", "datafusion#13659"),
+    ),
+    KnownFault(
         "names-of-casts",
         "A cast has the name of what it casts, so a cast and its column in aggregates or in one "
         "SELECT, and two casts in windows, are an error.",

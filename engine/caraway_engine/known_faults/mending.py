@@ -28,6 +28,7 @@ from caraway_engine.known_faults import (
     joining,
     leaves,
     lengths,
+    listed,
     merged,
     merged_lists,
     moments,
@@ -152,6 +153,7 @@ def planned(
     sql = distinct_from.regrouped(sql) or sql
     types = Types(context, parameters, known)
     sql = clock_times.aligned(sql, types) or sql
+    sql = listed.moved(sql, types) or sql
     try:
         dataframe = plan(sql)
     except Exception as exc:

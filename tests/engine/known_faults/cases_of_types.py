@@ -35,6 +35,17 @@ OF_TYPES = (
         "JOIN clock o ON t.k = o.id AND o.id < 3 WHERE t.v < 30",
         (1, dt.time(14)), (2, None),
     ),
+    answered(
+        "lists-in-from",
+        "SELECT id, x FROM lists, unnest(e) AS q(x)",
+        (1, 1), (1, 2), (4, None), (4, 2), (4, 1),
+    ),
+    answered(
+        "lists-in-from",
+        "SELECT l.*, q.x, w.y FROM lists l CROSS JOIN unnest(l.e) AS q(x) JOIN unnest(l.s) w(y) ON "
+        "true WHERE l.id = 4 AND q.x > 1",
+        (4, [None, 2, 1], ["c", "d"], 2, "c"), (4, [None, 2, 1], ["c", "d"], 2, "d"),
+    ),
     answered("names-of-casts", "SELECT v, CAST(v AS TEXT) FROM t WHERE k = 1", (10, "10")),
     answered(
         "names-of-casts",

@@ -158,6 +158,11 @@ TRIGGERS = {
          "min(id) OVER (PARTITION BY day ORDER BY tod)"),
         shapes=("plain", "set", "nested"),
     ),
+    "lists-in-from": Trigger(
+        "lists", ("id", "x"), ("x + 1", "coalesce(q.x, id)"), ("x > 1", "q.x IS NULL OR id = 1"),
+        ("count(x)", "max(q.x)"), from_="lists CROSS JOIN unnest(lists.e) AS q(x)",
+        shapes=("plain", "grouped", "set"),
+    ),
     "names-of-casts": Trigger(
         "t", _OF_T, ("CAST(v AS TEXT)", "CAST(v AS DOUBLE)", "CAST(k AS TEXT)"), ("v > 10",),
         ("count(CAST(v AS TEXT))", "sum(CAST(v AS DOUBLE))", "sum(v)"),

@@ -68,6 +68,11 @@ def tables() -> dict[str, pa.Table]:
             "b": pa.array([dt.datetime(2100, 1, 1)] * 2, pa.timestamp("ns")),
         }),
         "texts": pa.table({"s": ["a", "a"], "y": pa.array([None, "c"], pa.string())}),
+        "lists": pa.table({
+            "id": pa.array([1, 2, 3, 4], pa.int64()),
+            "e": pa.array([[1, 2], None, [], [None, 2, 1]], pa.list_(pa.int64())),
+            "s": pa.array([["a"], ["b", "b"], None, ["c", "d"]], pa.list_(pa.string())),
+        }),
         "clock": pa.table({
             "id": pa.array([1, 2, 3, 4], pa.int64()),
             "tod": pa.array([dt.time(14), None, dt.time(10), dt.time(14)], pa.time64("us")),
