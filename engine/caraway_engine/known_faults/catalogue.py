@@ -353,11 +353,19 @@ FAULTS = (
     ),
     KnownFault(
         "sorted-offset",
-        "Rows are lost if the result of an OFFSET is sorted by the same key again, or by a "
-        "constant such as `count(*) OVER ()`.",
+        "Rows are lost if the result of a LIMIT with OFFSET is sorted, by ORDER BY, a window or an "
+        "aggregate.",
         Remedy.REWRITTEN,
-        "SELECT v FROM (SELECT v FROM one_file ORDER BY v LIMIT 1 OFFSET 1) q ORDER BY v",
+        "SELECT c FROM (SELECT c FROM named LIMIT 1 OFFSET 1) q ORDER BY c",
         fixed_by="datafusion#24958",
+    ),
+    KnownFault(
+        "order-of-offset",
+        "A subquery with ORDER BY and OFFSET but without LIMIT skips any rows.",
+        Remedy.REWRITTEN,
+        "SELECT sum(v) FROM (SELECT k, v FROM t ORDER BY k, v DESC OFFSET 3) q",
+        upstream=("datafusion#23534",),
+        shown_in="tests/engine/known_faults/test_ordering.py",
     ),
     KnownFault(
         "constant-in-outer-join",

@@ -311,7 +311,7 @@ def _mended(
     if "except" in words or "intersect" in words:
         is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:
-        is_needed |= ordering.mend(statement)
+        is_needed |= ordering.mend(statement, is_view=is_view)
     is_needed |= merged_lists.mend(statement, words, is_view=is_view)
     if rows_of_nothing.may_apply(words, is_view=is_view):
         is_needed |= rows_of_nothing.mend(statement, types, is_view=is_view)

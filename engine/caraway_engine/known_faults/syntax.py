@@ -16,8 +16,6 @@ _DIALECT = "generic"
 _PLACE = "__"
 OPAQUE = "nullif(__a, NULL)"
 """The same value, but the optimizer knows neither its order nor its equals."""
-UNKNOWN = "CASE WHEN random() < 0 THEN NULL ELSE __a END"
-"""The same value, but the optimizer does not take it for a constant, either."""
 
 
 class SyntaxUnknownError(Exception):

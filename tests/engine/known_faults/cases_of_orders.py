@@ -111,6 +111,20 @@ OF_ORDERS = (
         (30, 3),
     ),
     answered(
+        "sorted-offset", "SELECT c FROM (SELECT c FROM named LIMIT 1 OFFSET 1) q ORDER BY c", (5,)
+    ),
+    answered(
+        "sorted-offset",
+        "WITH q AS (SELECT c FROM named LIMIT 1 OFFSET 1) SELECT c, rank() OVER (ORDER BY c) FROM "
+        "q",
+        (5, 1),
+    ),
+    answered(
+        "sorted-offset",
+        "SELECT array_agg(c ORDER BY c) FROM (SELECT c FROM named LIMIT 1 OFFSET 1) q",
+        ([5],),
+    ),
+    answered(
         "constant-in-outer-join",
         "SELECT row_number() OVER (), c FROM (SELECT o.c FROM many t LEFT JOIN named o "
         "ON t.k = o.k AND o.c = 5 ORDER BY o.c DESC LIMIT 2) q",

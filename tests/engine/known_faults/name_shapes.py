@@ -228,6 +228,10 @@ TRIGGERS = {
         "t", _OF_T, ("v + 1",), ("v > 10",), ("count(*)",),
         from_="(SELECT k, v FROM t ORDER BY v, k LIMIT 4 OFFSET 1) AS t",
     ),
+    "order-of-offset": Trigger(
+        "t", _OF_T, ("v + 1",), ("v > 10",), ("count(*)", "max(v)"),
+        from_="(SELECT k, v FROM t ORDER BY v, k OFFSET 2) AS t",
+    ),
     "ordered-aggregates": Trigger(
         "t", _OF_T, (), ("k > 0",), ("count(v ORDER BY k)", "min(v ORDER BY k)", "sum(v)"),
         shapes=("grouped", "nested"),
