@@ -302,6 +302,13 @@ FAULTS = (
         upstream=("datafusion#4171",),
     ),
     KnownFault(
+        "finer-constants",
+        "A timestamp with more digits than a column has is cut off before they are compared.",
+        Remedy.REWRITTEN,
+        "SELECT id FROM clock WHERE seen < TIMESTAMP '2024-06-01 09:00:00.0021'",
+        upstream=("datafusion#22756",),
+    ),
+    KnownFault(
         "windows-by-range",
         "A window that sorts by times of day, bytes, durations, intervals, structs or maps is an "
         "error, unless its frame is ROWS or GROUPS.",

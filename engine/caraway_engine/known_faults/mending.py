@@ -22,6 +22,7 @@ from caraway_engine.known_faults import (
     distinct_from,
     embedded,
     false_orders,
+    finer_moments,
     float_forms,
     floats,
     free_frames,
@@ -253,6 +254,7 @@ def mend(
         or patterns.may_apply(lower)
         or xors.may_apply(words)
         or unordered.may_apply(lower)
+        or finer_moments.may_apply(words)
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
@@ -323,6 +325,7 @@ def _mended(
         is_needed |= lengths.mend_sets(statement, types)
     has_patterns = patterns.may_apply(words)
     may_pull_up = "over" in words or pulled_up.may_apply(words)
+    has_fractions = finer_moments.may_apply(words)
     has_order = "order" in words
     compares_columns = constant_columns.may_apply(words)
     has_bits = negated_bits.may_apply(words)
@@ -346,6 +349,8 @@ def _mended(
             is_needed |= free_frames.mend(scope, types)
         if "round" in words:
             is_needed |= rounding.mend(scope, types)
+        if has_fractions:
+            is_needed |= finer_moments.mend(scope, types)
         if has_bits:
             is_needed |= negated_bits.mend(scope)
         if has_order:

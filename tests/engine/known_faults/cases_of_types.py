@@ -7,6 +7,17 @@ from tests.engine.known_faults.case import answered
 OF_TYPES = (
     answered("times-of-day", "SELECT id FROM clock WHERE tod > TIME '12:00'", (1,), (4,)),
     answered(
+        "finer-constants",
+        "SELECT id FROM clock WHERE seen < TIMESTAMP '2024-06-01 09:00:00.0021'",
+        (1,), (2,),
+    ),
+    answered(
+        "finer-constants",
+        "SELECT id FROM clock WHERE seen IN ('2024-06-01 09:00:00.0021', '2024-06-01 "
+        "09:00:00.003')",
+        (3,),
+    ),
+    answered(
         "windows-by-range",
         "SELECT id, rank() OVER (ORDER BY tod) FROM clock",
         (1, 2), (2, 4), (3, 1), (4, 2),

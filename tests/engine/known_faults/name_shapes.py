@@ -152,6 +152,12 @@ TRIGGERS = {
         ("tod > TIME '12:00'", "CAST(day AS TIME) = tod", "tod IN (TIME '10:00', TIME '11:00')"),
         shapes=("plain", "distinct", "set", "nested"),
     ),
+    "finer-constants": Trigger(
+        "clock", ("id", "seen", "day"), ("seen < TIMESTAMP '2024-06-01 09:00:00.0021'",),
+        ("seen >= '2024-06-01 09:00:00.0021'",
+         "seen BETWEEN '2024-06-01 09:00:00.0011' AND '2024-06-01 09:00:00.0029'"),
+        shapes=("plain", "distinct", "set", "nested"),
+    ),
     "windows-by-range": Trigger(
         "clock", ("id", "tod", "day"),
         ("rank() OVER (ORDER BY tod)", "count(id) OVER (ORDER BY tod DESC, id)",

@@ -78,6 +78,10 @@ def tables() -> dict[str, pa.Table]:
             "tod": pa.array([dt.time(14), None, dt.time(10), dt.time(14)], pa.time64("us")),
             "exact": pa.array([dt.time(9), dt.time(10), None, dt.time(9)], pa.time64("ns")),
             "day": pa.array([dt.datetime(2024, 6, n, 24 - n) for n in (10, 14, 10, 20)]),
+            "seen": pa.array(
+                [dt.datetime(2024, 6, 1, 9, 0, 0, n * 1000) for n in (1, 2, 3)] + [None],
+                pa.timestamp("ms"),
+            ),
         }),
         "moments": pa.table({
             "id": pa.array([1, 2], pa.int64()),
