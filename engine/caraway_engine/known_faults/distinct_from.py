@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.syntax import Tree
 
-_MAY_APPLY = re.compile(r"\bdistinct\s+from\b.*\b(?:and|or)\b", re.IGNORECASE | re.DOTALL)
+_MAY_APPLY = re.compile(r"\bdistinct\s+from\b", re.IGNORECASE)
+_CONNECTED = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
 _KINDS = ("IsDistinctFrom", "IsNotDistinctFrom")
 _LOOSE = ("Or", "And")
 _NOT = "Not"
@@ -20,7 +21,8 @@ _Part = Tree | str
 
 def regrouped(sql: str) -> str | None:
     """Write a statement with the parentheses that it needs; None if it needs none."""
-    if not _MAY_APPLY.search(sql):
+    found = _MAY_APPLY.search(sql)
+    if found is None or not _CONNECTED.search(sql, found.end()):
         return None
     try:
         statements = syntax.parse(sql)

@@ -16,7 +16,7 @@ from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
-_MAY_APPLY = re.compile(r"\bfrom\b.*\bunnest\s*\(", re.IGNORECASE | re.DOTALL)
+_MAY_APPLY = re.compile(r"\bunnest\s*\(", re.IGNORECASE)
 _MATCHED = ("Join", "Inner", "CrossJoin")
 
 

@@ -73,11 +73,9 @@ _WORDS = (
     "timestamp", "time", "interval", "embed", "right", "full", "nullif", "case", "greatest",
     "least", "pow", "power", "round", "acos", "asin", "acosh", "atanh",
 )  # fmt: skip
-_SORTED_CALL = r"(?:_value|_agg)\s*\(.*\border\b"
-_MAY_APPLY = re.compile(
-    rf"{_COMPUTES}|{_SORTED_CALL}|\b(?:{'|'.join(_WORDS)})\b",
-    re.IGNORECASE | re.DOTALL,
-)
+_CALL = re.compile(r"(?:_value|_agg)\s*\(", re.IGNORECASE)
+_ORDER = re.compile(r"\border\b", re.IGNORECASE)
+_MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
 _MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
@@ -243,6 +241,7 @@ def mend(
     lower = words.lower()
     may_apply = (
         _MAY_APPLY.search(words)
+        or _has_sorted_call(words)
         or merged_lists.may_apply(words, is_view=is_view)
         or rows_of_nothing.may_apply(words, is_view=is_view)
         or constant_columns.may_apply(lower)
@@ -279,6 +278,12 @@ def mend(
             return None
     statement = _parsed(sql)
     return None if statement is None else mended(statement)
+
+
+def _has_sorted_call(words: str) -> bool:
+    # One pattern would look at the rest of the text for each call.
+    found = _CALL.search(words)
+    return found is not None and _ORDER.search(words, found.end()) is not None
 
 
 def _parsed(sql: str) -> Tree | None:

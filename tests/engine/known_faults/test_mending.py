@@ -1,4 +1,4 @@
-"""Statements with long lists of constants are rewritten as those with short ones."""
+"""Long statements are looked at once, and long lists of constants are rewritten as short ones."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ import pytest
 from datafusion import SessionContext
 
 from caraway_engine import known_faults
-from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults import clock_times, distinct_from, listed, mending, syntax
+from caraway_engine.known_faults.expression_types import Types
 
 NUMBERS = ", ".join(map(str, range(1, 301)))
 TEXTS = ", ".join(f"'key {n}'" for n in range(300))
@@ -64,3 +65,16 @@ def test_other_faults_beside_a_long_list_are_mended(context: SessionContext) -> 
     assert sql.count("299") == 1 and sql != f"SELECT k + 1 AS n FROM t WHERE k IN ({NUMBERS})"
     quoted = f"SELECT 'k in ({NUMBERS})' AS s, k + 1 AS n FROM t WHERE k = 1"
     assert planned(context, quoted)[1] == [(f"k in ({NUMBERS})", 2)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "word", ["from ", "unnest ", "time ", "x_agg(1), ", "a IS DISTINCT FROM b, ", ":00.0 ", "over "]
+)
+def test_a_megabyte_of_one_word_is_looked_at_once(context: SessionContext, word: str) -> None:
+    """A pattern that looked at the rest of the text for each word would take minutes."""
+    sql = "SELECT 1 " + word * (1_000_000 // len(word))
+    assert distinct_from.regrouped(sql) is None
+    assert listed.moved(sql, Types(context)) is None
+    assert clock_times.aligned(sql, Types(context)) is None
+    assert mending.mend(context, sql) is None
