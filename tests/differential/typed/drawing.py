@@ -24,7 +24,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What stands in FROM, and its columns."""
+    """An item of FROM, and its columns."""
 
     sql: str
     columns: tuple[Column, ...]

@@ -1,4 +1,4 @@
-"""What stands in FROM: tables, subqueries, lists of rows, joins, and elements of lists."""
+"""Random items of FROM: tables, subqueries, VALUES, joins, and elements of lists."""
 
 from tests.differential.typed import expressions, selects, tables
 from tests.differential.typed.drawing import SCALARS, Column, Draw, Relation

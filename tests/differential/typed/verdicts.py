@@ -1,4 +1,4 @@
-"""What an answer and the one of DuckDB have in common."""
+"""Compares an answer with that of DuckDB."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.differential.typed.statements import Typed
 
 SAME, REFUSED, REFUSED_BY_DUCKDB = "same", "refused", "refused by DuckDB"
 ALIKE = frozenset({SAME, REFUSED, REFUSED_BY_DUCKDB})
-"""What may happen to a statement. A refusal gives a reason, and no wrong answer."""
+"""Verdicts that fail no test."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ import pyarrow as pa
 import pytest
 from datafusion import SessionConfig, SessionContext
 
-from tests.differential import asking, cluster_runners, runners
+from tests.differential import asking, cluster_runners, judging, runners
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
+from tests.differential.judging import Judge
+from tests.differential.typed import tables as typed_tables
 from tests.engine.known_faults import tables
 from tests.engine.known_faults.memory import Asked
 from tests.kit.clusters import EAGER
@@ -59,4 +61,15 @@ def plain(faulty: Dataset) -> Ask:
 @pytest.fixture(scope="session", params=PARAMS)
 def runner(request: pytest.FixtureRequest, faulty: Dataset) -> Iterator[Runner]:
     with asking.opened(RUNNERS[request.param], faulty) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return typed_tables.build(tmp_path_factory.mktemp("typed") / "tables")
+
+
+@pytest.fixture(scope="session")
+def typed_judge(typed: Dataset) -> Iterator[Judge]:
+    with judging.judge(typed) as opened:
         yield opened

@@ -9,7 +9,6 @@ from tests.differential import asking, cluster_runners, judging, runners
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.differential.judging import Judge
-from tests.differential.typed import tables
 from tests.kit.clusters import EAGER
 
 RUNNERS = {
@@ -31,17 +30,6 @@ SHAPES = (
 )
 
 
-@pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return tables.build(tmp_path_factory.mktemp("typed") / "tables")
-
-
-@pytest.fixture(scope="module")
-def judge(typed: Dataset) -> Iterator[Judge]:
-    with judging.judge(typed) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module", params=RUNNERS)
 def runner(request: pytest.FixtureRequest, typed: Dataset) -> Iterator[Runner]:
     with asking.opened(RUNNERS[request.param], typed) as opened:
@@ -49,7 +37,7 @@ def runner(request: pytest.FixtureRequest, typed: Dataset) -> Iterator[Runner]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_joins_by_every_key(runner: Runner, judge: Judge, shape: str) -> None:
+def test_joins_by_every_key(runner: Runner, typed_judge: Judge, shape: str) -> None:
     # The engine sees no outer columns within brackets.
     for key in KEYS if "NOT EXISTS" not in shape else ("{}.e", "{}.g"):
         ours, theirs = (
@@ -58,4 +46,4 @@ def test_joins_by_every_key(runner: Runner, judge: Judge, shape: str) -> None:
         sql = shape.replace("{ours}", ours).replace("{theirs}", theirs)
         answer = runner.outcome(sql)
         assert not isinstance(answer, QueryError), f"{answer.message}\n{sql}"
-        assert judging.counted(answer) == judge.rows(sql), sql
+        assert judging.counted(answer) == typed_judge.rows(sql), sql

@@ -10,7 +10,6 @@ from tests.differential import asking, cluster_runners, judging, runners
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.differential.judging import Judge
-from tests.differential.typed import tables
 from tests.kit.clusters import EAGER
 
 RUNNERS = {
@@ -56,17 +55,6 @@ COUNTED = (
 )
 
 
-@pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    return tables.build(tmp_path_factory.mktemp("typed") / "tables")
-
-
-@pytest.fixture(scope="module")
-def judge(typed: Dataset) -> Iterator[Judge]:
-    with judging.judge(typed) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module", params=RUNNERS)
 def runner(request: pytest.FixtureRequest, typed: Dataset) -> Iterator[Runner]:
     with asking.opened(RUNNERS[request.param], typed) as opened:
@@ -74,13 +62,13 @@ def runner(request: pytest.FixtureRequest, typed: Dataset) -> Iterator[Runner]:
 
 
 @pytest.mark.parametrize(("inner", "outer"), list(product(INNER, OUTER)))
-def test_rows_after_an_offset(runner: Runner, judge: Judge, inner: str, outer: str) -> None:
+def test_rows_after_an_offset(runner: Runner, typed_judge: Judge, inner: str, outer: str) -> None:
     sql = outer.replace("{inner}", inner)
     answer = runner.outcome(sql)
     assert not isinstance(answer, QueryError), answer.message
-    theirs = judge.in_order(sql)
+    theirs = typed_judge.in_order(sql)
     assert theirs is not None
-    assert judging.counted(answer) == judge.rows(sql)
+    assert judging.counted(answer) == typed_judge.rows(sql)
     if outer.endswith(("ORDER BY l, i", "LIMIT 3", "n, s", "b.l", "ORDER BY i", "ORDER BY l")):
         assert judging.listed(answer) == theirs
 

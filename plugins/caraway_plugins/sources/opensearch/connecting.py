@@ -1,4 +1,4 @@
-"""Where a server is, its login, and requests to it."""
+"""Connects to a server: its address, its login, and requests to it."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""How the fields of an index are searched, as far as their values are those of the documents."""
+"""Says which filters an index answers exactly, by the mapping of its fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
