@@ -1,7 +1,4 @@
-"""The executor as a Ray actor, and the Ray driver that deploys and monitors it.
-
-This is the only module of the executor that imports Ray.
-"""
+"""The executor as a Ray actor."""
 
 import asyncio
 import logging
@@ -18,9 +15,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import ray
 import uvloop
-from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
-from ray.exceptions import RayError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from caraway_core import ray_nodes
 from caraway_core.changes import Log
@@ -42,7 +36,6 @@ from caraway_core.protocols.hosting import AnswerParts, CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import ActorStatus, InputShape, SentPage
 from caraway_core.ray_nodes import tied
-from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
@@ -57,7 +50,7 @@ from caraway_executor.tasks.worker import Worker
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-_CALLS_AT_ONCE = 1000
+CALLS_AT_ONCE = 1000
 ENDING = "last-end"
 """The file next to the file copies that records how the previous process ended."""
 MODELS = "models"
@@ -308,93 +301,3 @@ def _joined(inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Sequenc
         TaskTable(shape.name, shape.schema, tuple(islice(rest, len(shape.makers))))
         for shape in inputs
     ]
-
-
-class ActorFailedError(CarawayError):
-    """The actor does not respond, or could not be created."""
-
-
-class ActorKeeper:
-    """Joins a Ray cluster next to a raylet, and deploys, calls and ends the executor's actor.
-
-    Every method blocks, at most for the time given.
-
-    Raises:
-        ActorFailedError: from each method, if Ray or the actor fails or times out.
-    """
-
-    def __init__(self, executor_id: ExecutorId) -> None:
-        self._name = ray_nodes.executor_name(executor_id)
-        self._actor: Any = None
-
-    def join(self, head: Address, node_ip: str | None, variables: Mapping[str, str]) -> None:
-        """Connect to the Ray cluster of a head."""
-        os.environ.update(variables)
-        # Ray read its variables on import, so initialize its configuration again.
-        Config.initialize("")
-        try:
-            ray.init(**ray_nodes.init_arguments(head, node_ip))
-        except (RayError, ConnectionError, RuntimeError, ValueError, TimeoutError) as exc:
-            raise ActorFailedError(f"cannot join the Ray cluster at {head}: {exc}") from exc
-
-    def deploy(
-        self,
-        identity: Description,
-        settings: EngineSettings,
-        files: Path,
-        wait_s: float,
-        token_file: Path,
-        serving: PartServing | None = None,
-    ) -> Description:
-        """Create the actor. Replaces an actor of the same name that an earlier process left.
-
-        `files` is the directory for its copies of schedulers' files, and `token_file` has the
-        token of the cluster; `serving` says where it serves parts of answers, if it does.
-        """
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        self._end_namesake()
-        options: dict[str, Any] = {"concurrency_groups": {"control": _CALLS_AT_ONCE}}
-        kind = ray.remote(**options)(ExecutorActor)
-        self._actor = kind.options(
-            name=self._name,
-            namespace=ray_nodes.NAMESPACE,
-            lifetime="detached",
-            max_restarts=-1,
-            max_concurrency=_CALLS_AT_ONCE,
-            num_cpus=0,
-            scheduling_strategy=here,
-        ).remote(identity, settings, files, token_file, serving)
-        described: Description = self._ask(self._actor.describe, wait_s)
-        return described
-
-    def standing(self, wait_s: float) -> ActorStatus:
-        """Return the state of the actor; see `ExecutorActor.standing`."""
-        standing: ActorStatus = self._ask(self._actor.standing, wait_s)
-        return standing
-
-    def drain(self, wait_s: float) -> None:
-        """Ask the actor to take no new work."""
-        self._ask(self._actor.drain, wait_s)
-
-    def end(self) -> None:
-        """End the actor permanently."""
-        if self._actor is not None:
-            ray.kill(self._actor, no_restart=True)
-            self._actor = None
-
-    def leave(self) -> None:
-        """Disconnect from Ray."""
-        self._actor = None
-        ray.shutdown()
-
-    def _end_namesake(self) -> None:
-        try:
-            ray.kill(ray.get_actor(self._name, ray_nodes.NAMESPACE), no_restart=True)
-        except ValueError:
-            return
-
-    def _ask(self, method: Any, wait_s: float) -> Any:
-        try:
-            return ray.get(method.remote(), timeout=wait_s)
-        except RayError as exc:
-            raise ActorFailedError(f"the actor does not respond: {exc}") from exc

@@ -19,8 +19,9 @@ from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address
 from caraway_core.suspects import End
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.actor import ENDING, ActorFailedError, ActorKeeper
+from caraway_executor.actor import ENDING
 from caraway_executor.endpoints.probes import ActorAnswer
+from caraway_executor.keeper import ActorFailedError, ActorKeeper
 from caraway_executor.part_options import PartServing
 from caraway_executor.resources import ceilings
 from caraway_executor.resources.calm import AfterStop
@@ -146,23 +147,19 @@ class Supervisor:
             await self._leave(node)
 
     async def _serve(self, node: RayNode) -> None:
-        described = await asyncio.to_thread(
-            self._keeper.deploy,
-            self._identity,
-            self._engine,
-            self._files,
-            _DEPLOY_S,
-            self._node_options.token_file.absolute(),
-            self._parts,
-        )
-        logger.info(
-            "executor is up",
-            extra={"executor_id": described.executor_id, "node_pid": node.pid},
-        )
-        self.flight = described.flight.location if described.flight else ""
-        self._say_ready()
-        self._served = True
-        await self._watch(node)
+        ended = tasks.begin(node.wait())
+        try:
+            described = await self._deploy(ended)
+            logger.info(
+                "executor is up",
+                extra={"executor_id": described.executor_id, "node_pid": node.pid},
+            )
+            self.flight = described.flight.location if described.flight else ""
+            self._say_ready()
+            self._served = True
+            await self._watch(ended)
+        finally:
+            ended.cancel()
         if self._stopping.is_set():
             head = self._node_options.head
             self._is_alone = not await exiting.unless_gone(self._drain(), head)
@@ -170,7 +167,32 @@ class Supervisor:
             self.bound_end(_ALONE_S if self._is_alone else _END_S)
         await asyncio.to_thread(self._keeper.end)
 
-    async def _watch(self, node: RayNode) -> None:
+    async def _deploy(self, ended: asyncio.Future[int]) -> Description:
+        """Create the actor, and wait for its first heartbeat as long as the node runs.
+
+        Raises:
+            NodeFailedError: the node ended; its head may be that of another cluster.
+            ActorFailedError: the actor is not up in time.
+        """
+        await asyncio.to_thread(
+            self._keeper.deploy,
+            self._identity,
+            self._engine,
+            self._files,
+            self._node_options.token_file.absolute(),
+            self._parts,
+        )
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _DEPLOY_S
+        while True:
+            described = await asyncio.to_thread(self._keeper.described, _ANSWER_S)
+            if described is not None:
+                return described
+            _require_running(ended)
+            if loop.time() > until:
+                raise ActorFailedError(f"the actor is not up after {_DEPLOY_S:g} s")
+
+    async def _watch(self, ended: asyncio.Future[int]) -> None:
         """Poll the actor until the executor must stop.
 
         Raises:
@@ -179,22 +201,17 @@ class Supervisor:
         """
         loop = asyncio.get_running_loop()
         answered_at = loop.time()
-        ended = tasks.begin(node.wait())
-        try:
-            while not self._stopping.is_set():
-                if ended.done():
-                    raise NodeFailedError(f"the Ray node ended with exit code {ended.result()}")
-                try:
-                    self._note(await asyncio.to_thread(self._keeper.standing, _ANSWER_S))
-                    answered_at = loop.time()
-                except ActorFailedError as exc:
-                    self.seen.standing = None
-                    logger.warning("actor does not respond", extra={"cause": exc.message})
-                    if loop.time() - answered_at > _HUNG_S:
-                        raise
-                await self._pause(_CHECK_S, ended)
-        finally:
-            ended.cancel()
+        while not self._stopping.is_set():
+            _require_running(ended)
+            try:
+                self._note(await asyncio.to_thread(self._keeper.standing, _ANSWER_S))
+                answered_at = loop.time()
+            except ActorFailedError as exc:
+                self.seen.standing = None
+                logger.warning("actor does not respond", extra={"cause": exc.message})
+                if loop.time() - answered_at > _HUNG_S:
+                    raise
+            await self._pause(_CHECK_S, ended)
 
     def _note(self, standing: ActorStatus) -> None:
         self.seen.standing = standing
@@ -273,3 +290,9 @@ class Supervisor:
         stopping: asyncio.Future[Any] = tasks.begin(self._stopping.wait())
         await asyncio.wait([stopping, *ends], timeout=delay_s, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
+
+
+def _require_running(ended: asyncio.Future[int]) -> None:
+    """Raise NodeFailedError if the node ended."""
+    if ended.done():
+        raise NodeFailedError(f"the Ray node ended with exit code {ended.result()}")

@@ -20,7 +20,7 @@ from caraway_core.releases.protocol_versions import PROTOCOL_VERSION
 from caraway_core.settings import Address
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import supervisor
-from caraway_executor.actor import ActorFailedError
+from caraway_executor.keeper import ActorFailedError
 from caraway_executor.supervisor import Supervisor
 
 IDENTITY = Description(ExecutorId("e"), "", PROTOCOL_VERSION, "build", "here", 1, 0)
@@ -29,8 +29,9 @@ IDENTITY = Description(ExecutorId("e"), "", PROTOCOL_VERSION, "build", "here", 1
 class _Cluster:
     """Ray, its nodes and the actor: the events are noted in order.
 
-    `script` has the event of each life of the executor: "node" and "deploy" fail to start, "lost"
-    is a node that ends, "hung" an actor that does not answer, and "stop" a signal.
+    `script` has the event of each life of the executor: "node" and "deploy" fail to start, "gone"
+    is a node that ends before its actor is up, "late" an actor that is never up, "lost" a node that
+    ends, "hung" an actor that does not answer, and "stop" a signal.
     """
 
     def __init__(self, *script: str) -> None:
@@ -56,11 +57,13 @@ class _Cluster:
     def join(self, *_given: object) -> None:
         self.events.append("join")
 
-    def deploy(self, *_given: object) -> Description:
+    def deploy(self, *_given: object) -> None:
         if self._life == "deploy":
             raise ActorFailedError("no actor")
         self.events.append("deploy")
-        return IDENTITY
+
+    def described(self, _within_s: float) -> Description | None:
+        return None if self._life in ("gone", "late") else IDENTITY
 
     def standing(self, _within_s: float) -> ActorStatus:
         self._looks += 1
@@ -88,7 +91,7 @@ class _Cluster:
 
     @property
     def is_lost(self) -> bool:
-        return self._life == "lost"
+        return self._life in ("gone", "lost")
 
 
 class _Node:
@@ -166,6 +169,20 @@ async def test_it_joins_again_whatever_it_lost(
         *("start hung", *LIFE, *LEFT),
         *("start stop", *LIFE, "drain", "end", *LEFT),
     ]
+
+
+async def test_it_waits_for_an_actor_as_long_as_its_node_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = _Cluster("gone", "stop")
+    await _run(cluster, monkeypatch, tmp_path)
+    monkeypatch.setattr(supervisor, "_DEPLOY_S", 0.0)
+    late = _Cluster("late", "stop")
+    await _run(late, monkeypatch, tmp_path)
+    causes = [each.cause for each in caplog.records if hasattr(each, "cause")]
+    assert causes == ["the Ray node ended with exit code 9", "the actor is not up after 0 s"]
+    assert cluster.events[:5] == ["start gone", *LIFE, *LEFT]
+    assert late.events[:5] == ["start late", *LIFE, *LEFT]
 
 
 async def test_a_signal_while_it_joins_ends_it(

@@ -1,4 +1,4 @@
-"""Ends a node whose cluster is gone; runs in the `ray start` of each node that joined.
+"""Ends a node whose cluster is gone; runs in the `ray start` of each node that joins.
 
 A head without Redis that replaces another one begins another cluster at the same address. Ray's
 own processes try to reach the previous cluster for minutes. So a thread asks the head with the

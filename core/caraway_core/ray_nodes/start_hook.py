@@ -1,5 +1,5 @@
 """Changes two command lines that `ray start` builds, before the processes start, and watches the
-state server: its own if this is the head, and otherwise that of the cluster that the node joined.
+state server: its own if this is the head, and otherwise that of the cluster that the node joins.
 
 Ray calls `prepare` in its own process (`RAY_START_HOOK`).
 
@@ -44,15 +44,15 @@ Start = Callable[..., Any]
 def prepare(parameters: Any, is_head: bool) -> None:
     """Patch the functions with which `ray start` starts processes; runs in its process."""
     from ray._private import services
+    from ray._private.node import Node
 
     services.start_ray_process = _with_ports(services.start_ray_process)
     # Processes that Ray starts do not inherit the variables.
     sign = os.environ.pop(SIGN, "")
-    services.start_ray_process = (
-        _with_watch(services.start_ray_process, Path(sign))
-        if is_head
-        else _with_cluster_watch(services.start_ray_process)
-    )
+    if is_head:
+        services.start_ray_process = _with_watch(services.start_ray_process, Path(sign))
+    else:
+        Node._init_gcs_client = _with_cluster_watch(Node._init_gcs_client)  # type: ignore[method-assign]
     password = os.environ.pop(PASSWORD, "")
     if password:
         parameters.redis_password = password
@@ -107,20 +107,18 @@ def _asking(address: str) -> gcs_watch.Ask:
     return lambda: client.internal_kv_get(_KEY, _NAMESPACE, timeout=gcs_watch.ASK_S)
 
 
-def _with_cluster_watch(start_process: Start) -> Start:
-    def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
-        started = start_process(command, *arguments, **named)
-        if Path(command[0]).name == _RAYLET:
-            cluster_watch.begin(partial(_asking_for, *cluster(command)))
-        return started
+def _with_cluster_watch(connect: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Watch the cluster from the moment at which the node knows its id.
 
-    return start
+    The start of the node takes seconds more, and a head that is replaced meanwhile refuses its
+    calls, which Ray repeats for 40 s.
+    """
 
+    def connected(node: Any) -> None:
+        connect(node)
+        cluster_watch.begin(partial(_asking_for, node.gcs_address, node.cluster_id.hex()))
 
-def cluster(command: Sequence[str]) -> tuple[str, str]:
-    """Return the address of the head and the cluster id in the command line of a raylet."""
-    flags = _flags(command)
-    return flags["--gcs-address"], flags["--cluster-id"]
+    return connected
 
 
 def _asking_for(address: str, cluster_id: str) -> cluster_watch.Ask:
