@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.differential.typed import expressions, selects
+from tests.differential.typed import expressions
 from tests.differential.typed.drawing import SCALARS, Column, Draw, Kind
 
 _QUANTIFIED = ("= ANY", "<> ALL", "> ALL", "<= ANY")
@@ -32,9 +32,7 @@ def _scalar(draw: Draw, columns: Sequence[Column], kind: Kind, depth: int) -> st
 
 
 def _inner(draw: Draw, columns: Sequence[Column], depth: int) -> tuple[Sequence[Column], str]:
-    from tests.differential.typed import relations
-
-    source = relations.source(draw, depth - 1)
+    source = draw.source(depth - 1)
     where = []
     if draw.happens(0.5):
         where.append(expressions.compared(draw, source.columns, columns, 0))
@@ -55,7 +53,7 @@ def _subquery(draw: Draw, columns: Sequence[Column], depth: int) -> str:
             operand = expressions.of_kind(draw, columns, kind, 1)
             word = draw.one(("", "NOT "))
             if draw.happens(0.5):
-                return f"({operand} {word}IN ({selects.select(draw, depth - 1, [kind]).sql}))"
+                return f"({operand} {word}IN ({draw.select(depth - 1, [kind]).sql}))"
             source, rest = _inner(draw, columns, depth)
             inner = expressions.of_kind(draw, source, kind, 1)
             return f"({operand} {word}IN (SELECT {inner}{rest}))"
@@ -66,5 +64,5 @@ def _subquery(draw: Draw, columns: Sequence[Column], depth: int) -> str:
         case _:
             kind = draw.one(SCALARS[:-4])
             operand = expressions.of_kind(draw, columns, kind, 1)
-            inner = selects.select(draw, depth - 1, [kind]).sql
+            inner = draw.select(depth - 1, [kind]).sql
             return f"({operand} {draw.one(_QUANTIFIED)} ({inner}))"

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 Kind: TypeAlias = Literal[
     "int", "big", "decimal", "double", "text", "bool", "date", "stamp", "time", "list", "struct"
@@ -36,12 +36,57 @@ class Relation:
         return Relation(f"{self.sql} AS {alias}", columns)
 
 
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT without an order, and its columns."""
+
+    sql: str
+    columns: tuple[Column, ...]
+
+
+class MakesSelect(Protocol):
+    """Draws a SELECT, of columns of these kinds if any are given."""
+
+    def __call__(
+        self,
+        draw: "Draw",
+        depth: int,
+        kinds: Sequence[Kind] | None = None,
+        outer: Sequence[Column] = (),
+    ) -> Select: ...
+
+
+class MakesSource(Protocol):
+    """Draws an item of FROM."""
+
+    def __call__(self, draw: "Draw", depth: int) -> Relation: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What parts of statements contain each other: SELECTs and items of FROM."""
+
+    select: MakesSelect
+    source: MakesSource
+
+
 class Draw:
     """Choices from a seed, and names that no other part of the statement has."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, grammar: Grammar) -> None:
         self._random = random.Random(seed)
         self._aliases = 0
+        self._grammar = grammar
+
+    def select(
+        self, depth: int, kinds: Sequence[Kind] | None = None, outer: Sequence[Column] = ()
+    ) -> Select:
+        """Draw a SELECT; its condition may compare with columns of the statement around it."""
+        return self._grammar.select(self, depth, kinds, outer)
+
+    def source(self, depth: int) -> Relation:
+        """Draw an item of FROM."""
+        return self._grammar.source(self, depth)
 
     def one(self, values: Sequence[_T]) -> _T:
         return self._random.choice(values)

@@ -1,6 +1,6 @@
 """Random items of FROM: tables, subqueries, VALUES, joins, and elements of lists."""
 
-from tests.differential.typed import expressions, selects, tables
+from tests.differential.typed import expressions, tables
 from tests.differential.typed.drawing import SCALARS, Column, Draw, Relation
 
 _JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "JOIN", "LEFT JOIN")
@@ -12,7 +12,7 @@ def source(draw: Draw, depth: int) -> Relation:
         return _table(draw)
     match draw.number(0, 9):
         case 0 | 1 | 2:
-            inner = selects.select(draw, depth - 1)
+            inner = draw.select(depth - 1)
             return Relation(f"({inner.sql})", inner.columns).named(draw.alias())
         case 3:
             return _rows(draw)
@@ -67,7 +67,7 @@ def _rows(draw: Draw) -> Relation:
 
 
 def _join(draw: Draw, depth: int) -> Relation:
-    first, second = source(draw, depth - 1), source(draw, depth - 1)
+    first, second = draw.source(depth - 1), draw.source(depth - 1)
     right = f"({second.sql})" if second.is_join else second.sql
     columns = (*first.columns, *second.columns)
     word = draw.one(_JOINS)
@@ -85,7 +85,7 @@ def _join(draw: Draw, depth: int) -> Relation:
 
 def _lateral(draw: Draw, depth: int) -> Relation:
     first = _table(draw)
-    inner = selects.select(draw, min(depth - 1, 1), outer=first.columns)
+    inner = draw.select(min(depth - 1, 1), outer=first.columns)
     second = Relation(f"LATERAL ({inner.sql})", inner.columns).named(draw.alias())
     columns = (*first.columns, *second.columns)
     if draw.happens(0.5):

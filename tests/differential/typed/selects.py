@@ -1,21 +1,12 @@
 """Random SELECTs; each contains smaller ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tests.differential.typed import aggregates, conditions, expressions, relations
-from tests.differential.typed.drawing import KINDS, SCALARS, Column, Draw, Kind
+from tests.differential.typed import aggregates, conditions, expressions
+from tests.differential.typed.drawing import KINDS, SCALARS, Column, Draw, Kind, Select
 from tests.differential.typed.expressions import of_kind
 
 _NAMES = ("i", "l", "d", "f", "s", "v", "p", "t", "m", "k", "n", "x", "y")
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """A SELECT without an order, and its columns."""
-
-    sql: str
-    columns: tuple[Column, ...]
 
 
 def select(
@@ -53,7 +44,7 @@ def _where(draw: Draw, depth: int, columns: Sequence[Column], outer: Sequence[Co
 
 
 def _plain(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
-    source = relations.source(draw, depth)
+    source = draw.source(depth)
     values = [conditions.value(draw, source.columns, kind, depth) for kind in kinds]
     listed = _list(draw, values, kinds)
     distinct = "DISTINCT " if draw.happens(0.2) else ""
@@ -62,7 +53,7 @@ def _plain(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column
 
 
 def _single(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
-    source = relations.source(draw, depth)
+    source = draw.source(depth)
     values = [aggregates.aggregate(draw, source.columns, kind) for kind in kinds]
     listed = _list(draw, values, kinds)
     where = _where(draw, depth, source.columns, outer)
@@ -71,7 +62,7 @@ def _single(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Colum
 
 
 def _grouped(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
-    source = relations.source(draw, depth)
+    source = draw.source(depth)
     where = _where(draw, depth, source.columns, outer)
     key_kinds = [kind for kind in kinds if draw.happens(0.6)]
     keys = [Column(of_kind(draw, source.columns, kind, 1), kind) for kind in key_kinds]
@@ -121,7 +112,7 @@ def _group_by(draw: Draw, keys: Sequence[str]) -> str:
 
 
 def _windowed(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
-    source = relations.source(draw, depth)
+    source = draw.source(depth)
     where = _where(draw, depth, source.columns, outer)
     values = [
         aggregates.window(draw, source.columns, kind)
@@ -140,16 +131,16 @@ def _windowed(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Col
 
 
 def _of_sets(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
-    first = select(draw, depth, kinds)
+    first = draw.select(depth, kinds)
     sql = first.sql
     for _ in range(draw.number(1, 2)):
         word = draw.one(("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "UNION ALL"))
-        sql = f"SELECT * FROM (({sql}) {word} ({select(draw, depth, kinds).sql})) AS {draw.alias()}"
+        sql = f"SELECT * FROM (({sql}) {word} ({draw.select(depth, kinds).sql})) AS {draw.alias()}"
     return Select(sql, first.columns)
 
 
 def _limited(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
-    inner = select(draw, depth, kinds)
+    inner = draw.select(depth, kinds)
     if any(each.kind in ("list", "struct") for each in inner.columns):
         return inner
     names = [each.name for each in inner.columns]

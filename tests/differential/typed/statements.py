@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from tests.differential.typed import aggregates, selects
-from tests.differential.typed.drawing import Draw
+from tests.differential.typed import aggregates, relations, selects
+from tests.differential.typed.drawing import Draw, Grammar
+
+_GRAMMAR = Grammar(selects.select, relations.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +18,9 @@ class Typed:
 
 def statement(seed: int) -> Typed:
     """Return the statement of a seed."""
-    draw = Draw(seed)
+    draw = Draw(seed, _GRAMMAR)
     depth = draw.number(0, 3)
-    chosen = selects.select(draw, depth)
+    chosen = draw.select(depth)
     sql = chosen.sql
     if draw.happens(0.15):
         name = draw.alias()
