@@ -15,7 +15,7 @@ from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, Plain, SingleNode, single_node
 from tests.kit import duckdb_files
 
-LEAST_TABLES = 0.7
+LEAST_TABLES = 0.3
 """The part of the tables that has to be in the file, for the runner to show anything."""
 
 

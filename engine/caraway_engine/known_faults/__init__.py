@@ -4,12 +4,8 @@ Faults are detected in the syntax tree of the engine's own parser, and by asking
 types. The text of a plan is never inspected. This package does not run statements.
 """
 
-from caraway_engine.known_faults.mending import (
-    PlannedStatement,
-    RewrittenStatement,
-    mend,
-    planned,
-)
+from caraway_engine.known_faults.mending import RewrittenStatement, mend
+from caraway_engine.known_faults.planning import PlannedStatement, planned
 from caraway_engine.known_faults.schemas import KnownSchemas
 
 __all__ = [

@@ -332,6 +332,30 @@ FAULTS = (
         upstream=("datafusion#4478", "datafusion#18975"),
     ),
     KnownFault(
+        "hidden-names",
+        "Two columns of one name are an error also where nobody sees their names: after UNION, "
+        "EXCEPT and INTERSECT, in EXISTS, and where a list names the columns.",
+        Remedy.REWRITTEN,
+        "SELECT w FROM u WHERE EXISTS (SELECT v, v FROM t WHERE t.k = u.w)",
+        upstream=("datafusion#10244", "datafusion#6543"),
+    ),
+    KnownFault(
+        "recursive-union",
+        "A recursive CTE with UNION loses rows after two that have one hash, such as rows with "
+        "NULL in different columns.",
+        Remedy.REWRITTEN,
+        "WITH RECURSIVE r(n, k, v) AS (SELECT 0, * FROM (VALUES (NULL, 2), (2, NULL), (5, 5)) q "
+        "UNION SELECT n, k, v FROM r) SELECT k, v FROM r",
+    ),
+    KnownFault(
+        "recursive-types",
+        "A recursive CTE is an error if CASE or a set operation in its first part has two types.",
+        Remedy.REWRITTEN,
+        "WITH RECURSIVE r(n, k) AS (SELECT 0, k FROM (SELECT 1::INT AS k UNION SELECT 2.5) q "
+        "UNION ALL SELECT n + 1, k + 1 FROM r WHERE n < 1) SELECT * FROM r",
+        upstream=("datafusion#9794",),
+    ),
+    KnownFault(
         "failed-rules",
         "GROUP BY with a column and its cast is an error: a rule of the optimizer fails.",
         Remedy.SET,
@@ -388,8 +412,7 @@ FAULTS = (
         "Grouping sets over sorted rows, or by a constant, count as sorted or constant, although "
         "their totals are NULL.",
         Remedy.REWRITTEN,
-        "SELECT c, row_number() OVER (ORDER BY c) FROM (SELECT c, count(*) AS n FROM (SELECT "
-        "row_number() OVER (ORDER BY k) AS c FROM t) q GROUP BY ROLLUP (c)) p",
+        "SELECT sum(count(*)) OVER (PARTITION BY 1 + 1) AS n FROM t GROUP BY CUBE (v, 1 + 1)",
     ),
     KnownFault(
         "window-names",

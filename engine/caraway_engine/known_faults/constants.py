@@ -29,7 +29,6 @@ _FILTERED = {"LeftSemi": 0, "LeftAnti": 0, "LeftMark": 0, "RightSemi": 1, "Right
              "RightMark": 1}  # fmt: skip
 """The input of a join whose rows it only filters or marks. They keep their order."""
 _OUTER = ("Left", "LeftOuter", "Right", "RightOuter", "FullOuter")
-_SETS = ("Rollup", "Cube", "GroupingSets")
 # Both branches give the same value, but the optimizer cannot simplify either condition.
 _WITNESSED = "CASE WHEN {conditions} THEN __column ELSE __column END"
 _WITNESS = "nullif(__w{number}, NULL) IS NULL"
@@ -42,22 +41,25 @@ class AssumedConstants:
     """The names of columns that the engine may wrongly take for constants.
 
     `padded` columns are below outer joins, and `totalled` columns below grouping sets. `is_sorted`
-    means that there are grouping sets over sorted rows.
+    means that there are grouping sets over sorted rows, `computes_keys` that a computed key of
+    some is a constant.
     """
 
     padded: frozenset[str] = _NOTHING
     totalled: frozenset[str] = _NOTHING
     is_sorted: bool = False
+    computes_keys: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.padded or self.totalled or self.is_sorted)
+        return bool(self.padded or self.totalled or self.is_sorted or self.computes_keys)
 
 
 def of_plan(context: SessionContext, optimized: Any) -> AssumedConstants:
     """Find constants below outer joins and grouping sets of an optimized plan."""
     looked = _Look(context)
     looked.at(getattr(optimized, "_raw_plan", optimized))
-    return AssumedConstants(frozenset(looked.padded), frozenset(looked.totalled), looked.is_sorted)
+    padded, totalled = frozenset(looked.padded), frozenset(looked.totalled)
+    return AssumedConstants(padded, totalled, looked.is_sorted, looked.computes_keys)
 
 
 class _Look:
@@ -68,6 +70,7 @@ class _Look:
         self.padded: set[str] = set()
         self.totalled: set[str] = set()
         self.is_sorted = False
+        self.computes_keys = False
 
     def at(self, raw: Any) -> tuple[frozenset[str], bool]:
         """Return the constants of a plan, and whether its rows may be sorted."""
@@ -103,6 +106,7 @@ class _Look:
         if any(each.variant_name() == "GroupingSet" for each in keys):
             self.totalled |= constants
             self.is_sorted |= is_sorted
+            self.computes_keys |= any(map(_computes_constant, keys))
 
     def _computed(self, node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
         """Return the output columns that depend only on constants."""
@@ -142,6 +146,17 @@ def _columns(expressions: Sequence[Any]) -> frozenset[str]:
         except HiddenError:  # Visible parts were collected; subqueries are joins by now.
             continue
     return frozenset(found)
+
+
+def _computes_constant(key: Any) -> bool:
+    """Return whether a key of grouping sets is computed, but from no column."""
+    if key.variant_name() != "GroupingSet":
+        return False
+    try:
+        operands = plan_nodes.grouping_operands(key)
+    except HiddenError:
+        return True
+    return any(each.variant_name() != "Literal" and not _columns([each]) for each in operands)
 
 
 def _equals(node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
@@ -221,7 +236,7 @@ def _expand(scope: SelectScope, types: Types, names: frozenset[str]) -> None:
 
 def _mend_totals(scope: SelectScope, believed: AssumedConstants) -> bool:
     """Hide from grouping sets that a key is constant or sorted."""
-    sets = [each for each in scopes.groups(scope) if syntax.kind(each) in _SETS]
+    sets = scopes.grouping_sets(scope)
     if not sets or not (believed.totalled or believed.is_sorted):
         return False
     keys = {name for each in columns.named(sets) for name in columns.spelling(each)[-1:]}

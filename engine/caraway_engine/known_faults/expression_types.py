@@ -1,11 +1,12 @@
 """Gets the types of expressions in a statement from the engine."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from datafusion import SessionContext, SQLOptions
+from datafusion import DataFrame, SessionContext, SQLOptions
 
 from caraway_engine.known_faults import scopes, syntax
 from caraway_engine.known_faults.schemas import KnownSchemas
@@ -13,6 +14,8 @@ from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+_COMMON = re.compile(r"\b(?:case|union|intersect|except)\b", re.IGNORECASE)
+"""Words of what gets a common type only after a statement was planned."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -86,6 +89,13 @@ class Types:
 
     def schema(self, query: Tree, with_: Tree) -> pa.Schema | None:
         """Return the schema of a query, or None if it cannot be planned."""
+        return self._schema(self._alone(query, with_))
+
+    def first_schema(self, query: Tree, with_: Tree) -> pa.Schema | None:
+        """Return the schema before CASE and set operations get common types; None if unknown."""
+        return self._schema(self._alone(query, with_), is_final=False)
+
+    def _alone(self, query: Tree, with_: Tree) -> str:
         own = query["with"]
         if with_ and own:
             kept = [
@@ -95,7 +105,7 @@ class Types:
             ]
             with_ = {**with_, "cte_tables": kept}
         with_ = _needed(scopes.combined_with(with_, own), query["body"])
-        return self._schema(syntax.restored({"Query": {**query, "with": with_}}))
+        return syntax.restored({"Query": {**query, "with": with_}})
 
     def _of(
         self, scope: SelectScope, expressions: Sequence[Tree], is_grouped: bool
@@ -135,8 +145,8 @@ class Types:
     def _group_by(self, scope: SelectScope) -> Tree:
         return scopes.group_by(scope, lambda: self.columns(scope, scope.select["from"]))
 
-    def _schema(self, sql: str) -> pa.Schema | None:
-        key = self._key + sql
+    def _schema(self, sql: str, *, is_final: bool = True) -> pa.Schema | None:
+        key = f"{self._key}{'' if is_final else 'first '}{sql}"
         if (known := self._known.recall(key)) is not None:
             return known
         try:
@@ -144,8 +154,21 @@ class Types:
             schema = pa.schema(frame.schema())
         except Exception:  # noqa: BLE001 -- on any engine error, the type is unknown
             return None
+        if is_final and _COMMON.search(sql):
+            schema = final_schema(self._context, frame)
         self._known.remember(key, schema)
         return schema
+
+
+def final_schema(context: SessionContext, frame: DataFrame) -> pa.Schema:
+    """Return the schema after the parts of CASE and set operations got common types."""
+    schema = pa.schema(frame.schema())
+    try:
+        plan = frame.optimized_logical_plan()
+        final = pa.schema(context.create_dataframe_from_logical_plan(plan).schema())
+    except Exception:  # noqa: BLE001 -- what the engine cannot plan has no other types
+        return schema
+    return final if final.names == schema.names else schema
 
 
 def _type(value: Any) -> str:

@@ -1,6 +1,5 @@
 """Detects known faults of the engine in a statement, and rewrites it to avoid them."""
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -9,17 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from datafusion import DataFrame, LogicalPlan, SessionContext
+from datafusion import SessionContext
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
-    casts,
-    clock_times,
     combined,
     constant_columns,
+    constant_keys,
     constants,
-    distinct_from,
     embedded,
     false_orders,
     finer_moments,
@@ -27,10 +24,7 @@ from caraway_engine.known_faults import (
     floats,
     free_frames,
     joining,
-    leaves,
     lengths,
-    listed,
-    merged,
     merged_lists,
     moments,
     negated_bits,
@@ -40,6 +34,7 @@ from caraway_engine.known_faults import (
     patterns,
     pulled_up,
     quantified,
+    recursion,
     repeated,
     repeated_keys,
     right_joins,
@@ -56,13 +51,9 @@ from caraway_engine.known_faults import (
 )
 from caraway_engine.known_faults.constants import AssumedConstants
 from caraway_engine.known_faults.expression_types import Types
-from caraway_engine.known_faults.names import is_lost
 from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
-from caraway_engine.statements import bounds
-
-logger = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 # The `*` of `SELECT *` and `count(*)` is not arithmetic.
@@ -77,7 +68,7 @@ _CALL = re.compile(r"(?:_value|_agg)\s*\(", re.IGNORECASE)
 _ORDER = re.compile(r"\border\b", re.IGNORECASE)
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
-_MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
+MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
 _NUMBERS = r"\d{1,18}(?:\.\d{1,18})?"
 _TEXTS = r"'[^'\\]*'"
@@ -103,15 +94,6 @@ class RewrittenStatement:
     is_needed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStatement:
-    """A plan, the text that it was made from, and the optimized plan if it was computed."""
-
-    sql: str
-    dataframe: DataFrame
-    optimized: LogicalPlan | None = None
-
-
 _NO_CONSTANTS = AssumedConstants()
 _NO_COLUMNS = pa.schema([])
 _ALL_MEASURED: frozenset[str] = frozenset()
@@ -128,92 +110,6 @@ _REMEDIES: tuple[Guard, ...] = (
     floats.mend_zeros,
     floats.mend_moving,
 )
-
-
-def planned(
-    context: SessionContext,
-    sql: str,
-    plan: Callable[[str], DataFrame],
-    parameters: Mapping[str, Any] = _NOTHING,
-    unmeasured: frozenset[str] = _ALL_MEASURED,
-    known: KnownSchemas | None = None,
-    *,
-    is_view: bool = False,
-) -> PlannedStatement:
-    """Plan a statement, rewritten where necessary to avoid the engine's known faults.
-
-    The statistics of `unmeasured` relations may be wrong. `known` has schemas found earlier for the
-    same tables. For a view, other statements will read it.
-
-    Raises:
-        InvalidQueryError: no safe form is known, or the statement is nested too deeply for it.
-        Exception: the engine cannot plan the statement as it is.
-    """
-    sql = distinct_from.regrouped(sql) or sql
-    types = Types(context, parameters, known)
-    sql = clock_times.aligned(sql, types) or sql
-    sql = listed.moved(sql, types) or sql
-    try:
-        dataframe = plan(sql)
-    except Exception as exc:
-        made = merged.qualified(sql, types) if merged.is_error(exc) else None
-        if casts.is_error(exc):
-            made = casts.apart(sql)
-        if made is None and len(_OPERATORS.findall(sql)) <= _MOST_OPERATORS:
-            made = embedded.of_lists(sql, types)
-        if made is None:
-            raise
-        sql, dataframe = made, plan(made)
-    optimized = None
-    believed, swaps_full = _NO_CONSTANTS, False
-    if _MAKES_NULLS.search(sql):
-        if regrouped := free_frames.regrouped(sql, types):
-            sql, dataframe = regrouped, plan(regrouped)
-        optimized = leaves.optimized(context, dataframe)
-        believed = constants.of_plan(context, optimized)
-        swaps_full = "full" in sql.lower() and is_lost(context, optimized)
-    mended = mend(
-        context,
-        sql,
-        parameters,
-        unmeasured,
-        known,
-        believed,
-        pa.schema(dataframe.schema()),
-        is_view=is_view,
-        swaps_full=swaps_full,
-    )
-    if mended is None:
-        return PlannedStatement(sql, dataframe, optimized)
-    # Without its guards, a statement that is nested too deeply for them could be wrong.
-    bounds.check_nesting(mended.sql)
-    try:
-        other = plan(mended.sql)
-        if believed:
-            # Fail here rather than with an engine error about text that the user did not write.
-            other.execution_plan()
-        if _columns(other, mended) == _columns(dataframe, mended):
-            return PlannedStatement(mended.sql, other)
-        cause = "its columns would differ"
-    except Exception as exc:  # noqa: BLE001 -- any engine error about the rewritten text
-        cause = str(exc).splitlines()[0]
-    logger.warning(
-        "statement could not be rewritten", extra={"sql": sql[:1000], "cause": cause[:1000]}
-    )
-    if mended.is_needed:
-        # Where the engine refuses the statement itself, its own error says why.
-        dataframe.execution_plan()
-        raise InvalidQueryError(
-            "the engine would return a wrong result for this statement; no safe form was found; "
-            "docs/reference/sql-limits.md lists such statements and what to write instead"
-        )
-    return PlannedStatement(sql, dataframe, optimized)
-
-
-def _columns(frame: DataFrame, mended: RewrittenStatement) -> list[tuple[str, pa.DataType | None]]:
-    """Return what must not change. A correct result may have a wider type than a wrong one."""
-    schema = pa.schema(frame.schema())
-    return [(field.name, None if mended.is_needed else field.type) for field in schema]
 
 
 def mend(
@@ -247,15 +143,16 @@ def mend(
         or constant_columns.may_apply(lower)
         or (unmeasured and _CHOOSES.search(words))
         or believed
-        or (is_view and _MAKES_NULLS.search(words))
+        or (is_view and MAKES_NULLS.search(words))
         or sort_keys.may_be_floats(words, columns)
         or pulled_up.may_apply(lower)
         or patterns.may_apply(lower)
         or xors.may_apply(words)
         or unordered.may_apply(lower)
         or finer_moments.may_apply(words)
+        or recursion.may_apply(lower)
     )
-    if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
+    if not may_apply or is_large(words):
         return None
     types = Types(context, parameters, known)
 
@@ -278,6 +175,11 @@ def mend(
             return None
     statement = _parsed(sql)
     return None if statement is None else mended(statement)
+
+
+def is_large(words: str) -> bool:
+    """Return whether a statement is too large for its tree to be walked."""
+    return len(_OPERATORS.findall(words)) > _MOST_OPERATORS
 
 
 def _has_sorted_call(words: str) -> bool:
@@ -319,6 +221,8 @@ def _mended(
         is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:
         is_needed |= ordering.mend(statement, is_view=is_view)
+    if recursion.may_apply(words):
+        is_needed |= recursion.mend(statement, types)
     is_needed |= merged_lists.mend(statement, words, is_view=is_view)
     if rows_of_nothing.may_apply(words, is_view=is_view):
         is_needed |= rows_of_nothing.mend(statement, types, is_view=is_view)
@@ -379,6 +283,7 @@ def _mended(
         if compares_columns and is_query:
             is_needed |= constant_columns.turn(scope)
             is_needed |= constant_columns.mend(scope, types)
+        is_needed |= constant_keys.mend(scope, types, believed)
         is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
             is_needed |= floats.hide_from_statistics(scope, types)

@@ -16,7 +16,6 @@ from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _SUBQUERY = re.compile(r"\(\s*(?:select|with)\b")
-_SETS = ("Rollup", "Cube", "GroupingSets")
 _WINDOWS = (
     "window functions",
     "compare by = only, and PARTITION BY the columns that are compared",
@@ -100,7 +99,9 @@ def _selects(query: Tree) -> Iterator[tuple[Tree, Tree]]:
 def _cause(select: Tree, place: str) -> tuple[str, str] | None:
     """Return what the engine would do too early; `place` is that of the whole subquery."""
     group_by = select["group_by"].get("Expressions")
-    if group_by and (group_by[1] or any(syntax.kind(each) in _SETS for each in group_by[0])):
+    if group_by and (
+        group_by[1] or any(syntax.kind(each) in scopes.GROUPING_SETS for each in group_by[0])
+    ):
         return _GROUPING_SETS
     inner = SelectScope(select, syntax.query({"Select": select}), None, None, False)
     aggregates = scopes.has_aggregate([select["projection"], select["having"]])

@@ -18,7 +18,6 @@ from caraway_engine.known_faults.syntax import Tree
 
 _AGGREGATES = re.compile(rf"\b(?:{'|'.join(sorted(scopes.AGGREGATES))})\s*\(", re.IGNORECASE)
 _SELECT = re.compile(r"\bselect\b", re.IGNORECASE)
-_SETS = ("Rollup", "Cube", "GroupingSets")
 _ONE, _ALL = 1, 2**63 - 1
 _WITH_COLUMN = "CASE WHEN count(*) < 0 THEN NULL ELSE __a END"
 
@@ -53,7 +52,7 @@ def mend(statement: Tree, types: Types, *, is_view: bool) -> bool:
 
 def _rows_of_nothing(scope: SelectScope) -> int | None:
     """Return how many rows a SELECT may have, or None if it has none where FROM has none."""
-    if any(syntax.kind(each) in _SETS for each in scopes.groups(scope)):
+    if any(syntax.kind(each) in scopes.GROUPING_SETS for each in scopes.groups(scope)):
         return _ALL
     parts = [scope.select["projection"], scope.select["having"]]
     return _ONE if scopes.has_aggregate(parts) and not scopes.is_grouped(scope) else None

@@ -26,6 +26,8 @@ VOLATILE = builtin_functions.RANDOM
 _SORTED = ("partition_by", "order_by")
 """The parts of the specification of a window that sort its rows."""
 
+GROUPING_SETS = ("Rollup", "Cube", "GroupingSets")
+
 
 @dataclass(slots=True)
 class SelectScope:
@@ -316,6 +318,11 @@ def has_subquery(expression: Tree) -> bool:
 def is_costly(expression: Tree) -> bool:
     """Return whether an expression must not be duplicated."""
     return has_subquery(expression) or is_volatile(expression)
+
+
+def grouping_sets(scope: SelectScope) -> list[Tree]:
+    """Return the ROLLUP, CUBE and GROUPING SETS of GROUP BY."""
+    return [each for each in groups(scope) if syntax.kind(each) in GROUPING_SETS]
 
 
 def groups(scope: SelectScope) -> list[Tree]:

@@ -193,7 +193,7 @@ def _operands(expression: Any, kind: str, depth: int) -> Sequence[Any]:
     if kind == "Unnest":
         return (expression.to_variant().expr(),)
     if kind == "GroupingSet":
-        return _grouped(expression)
+        return grouping_operands(expression)
     if depth >= _DEEP and kind == "BinaryExpr" and (flat := _flattened(expression)):
         return flat
     try:
@@ -226,8 +226,12 @@ def clauses(expression: Any) -> Clauses:
     )
 
 
-def _grouped(expression: Any) -> list[Any]:
-    """Return the expressions in GROUPING SETS, CUBE or ROLLUP."""
+def grouping_operands(expression: Any) -> list[Any]:
+    """Return the expressions in GROUPING SETS, CUBE or ROLLUP.
+
+    Raises:
+        HiddenError: they are not visible.
+    """
     message, fields = _fields(expression)
     inner = [field.content(message) for field in fields]
     (outer,) = wire.fields(message)

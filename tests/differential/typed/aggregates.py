@@ -38,6 +38,13 @@ def _aggregate(draw: Draw, columns: Sequence[Column], kind: Kind) -> str:
             if choice == 1:
                 return f"CAST(sum({distinct}{of_kind(draw, columns, 'int', 1)}) AS BIGINT)"
             return f"count({distinct}{of_kind(draw, columns, draw.one(KINDS), 1)})"
+        case "int" if draw.happens(0.3):
+            function = draw.one(("bit_and", "bit_or", "bit_xor"))
+            return f"{function}({of_kind(draw, columns, 'int', 1)})"
+        case "double" if draw.happens(0.3):
+            first, second = (of_kind(draw, columns, "double", 0) for _ in range(2))
+            function = draw.one(("stddev_pop", "var_samp", "median"))
+            return draw.one((f"{function}({first})", f"covar_pop({first}, {second})"))
         case "double" if draw.happens(0.6):
             function = draw.one(("avg", "sum"))
             return f"{function}({distinct}{of_kind(draw, columns, 'double', 1)})"
@@ -45,26 +52,30 @@ def _aggregate(draw: Draw, columns: Sequence[Column], kind: Kind) -> str:
             return f"{draw.one(('bool_and', 'bool_or'))}({of_kind(draw, columns, 'bool', 1)})"
         case "text" if draw.happens(0.4):
             value = of_kind(draw, columns, "text", 1)
-            return f"string_agg({value}, ',' ORDER BY {value}{draw.one(DIRECTIONS)})"
+            return f"string_agg({distinct}{value}, ',' ORDER BY {value}{draw.one(DIRECTIONS)})"
         case "list":
             value = of_kind(draw, columns, "int", 1)
             order = draw.one((" NULLS FIRST", " DESC NULLS LAST"))
-            return f"array_agg({value} ORDER BY {value}{order})"
+            return f"array_agg({distinct}{value} ORDER BY {value}{order})"
         case "struct":
             return "NULL"
         case _:
             return f"{draw.one(('min', 'max'))}({of_kind(draw, columns, kind, 1)})"
 
 
-def window(draw: Draw, columns: Sequence[Column], kind: Kind) -> str:
-    """Draw a call of a window function that returns a value of the kind."""
+def window(draw: Draw, columns: Sequence[Column], kind: Kind, *, of_rows: bool) -> str:
+    """Draw a call of a window function that returns a value of the kind.
+
+    Equal rows have the same value unless it is `of_rows`. Two such calls of one SELECT could pair
+    their values in several ways.
+    """
     parts = ", ".join(
         of_kind(draw, columns, draw.one(KINDS[:-2]), 1) for _ in range(draw.number(0, 2))
     )
     partition = f"PARTITION BY {parts} " if parts else ""
     sorted_columns = [each.name for each in columns if each.kind not in ("list", "struct")]
     is_total = len(columns) <= 6 and len(sorted_columns) == len(columns)
-    if is_total and draw.happens(0.6):
+    if of_rows and is_total and draw.happens(0.8):
         keys = draw.some(sorted_columns, len(sorted_columns), len(sorted_columns))
         order = ", ".join(f"{key}{draw.one(DIRECTIONS)}" for key in keys)
         called = _of_rows(draw, columns, kind)

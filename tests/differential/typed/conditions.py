@@ -27,6 +27,11 @@ def value(draw: Draw, columns: Sequence[Column], kind: Kind, depth: int) -> str:
 
 def _scalar(draw: Draw, columns: Sequence[Column], kind: Kind, depth: int) -> str:
     source, where = _inner(draw, columns, depth)
+    if kind == "big" and draw.happens(0.6):
+        counted = draw.one(("*", expressions.of_kind(draw, source, draw.one(SCALARS), 1)))
+        return f"(SELECT CAST(count({counted}) AS BIGINT){where})"
+    if kind == "double" and draw.happens(0.4):
+        return f"(SELECT sum({expressions.of_kind(draw, source, kind, 1)}){where})"
     function = draw.one(("min", "max"))
     return f"(SELECT {function}({expressions.of_kind(draw, source, kind, 1)}){where})"
 

@@ -98,7 +98,13 @@ def _narrow(draw: Draw, columns: Sequence[Column], kind: Kind, depth: int) -> st
 
 
 def _int(draw: Draw, columns: Sequence[Column], depth: int) -> str:
-    match draw.number(0, 5):
+    match draw.number(0, 7):
+        case 6:
+            text = of_kind(draw, columns, "text", depth)
+            return f"CAST(strpos({text}, {draw.one(CONSTANTS['text'])}) AS INT)"
+        case 7:
+            part = draw.one(("hour", "minute", "doy", "isodow", "week"))
+            return f"CAST(extract({part} FROM {of_kind(draw, columns, 'stamp', depth)}) AS INT)"
         case 0:
             return f"CAST(length({of_kind(draw, columns, 'text', depth)}) AS INT)"
         case 1:
@@ -108,14 +114,20 @@ def _int(draw: Draw, columns: Sequence[Column], depth: int) -> str:
         case 2:
             return f"({of_kind(draw, columns, 'list', depth)})[{draw.one('12')}]"
         case 3 if any(each.kind == "struct" for each in columns):
-            return f"({of_kind(draw, columns, 'struct', 0)})['x']"
+            return f"{of_kind(draw, columns, 'struct', 0)}['x']"
         case _:
             return _number(draw, columns, "int", depth)
 
 
 def _text(draw: Draw, columns: Sequence[Column], depth: int) -> str:
     first = of_kind(draw, columns, "text", depth)
-    match draw.number(0, 7):
+    match draw.number(0, 10):
+        case 8:
+            return f"{draw.one(('lpad', 'rpad'))}({first}, 3, 'b')"
+        case 9:
+            return f"split_part({first}, 'a', {draw.one('12')})"
+        case 10:
+            return f"repeat({first}, {draw.one('02')})"
         case 0:
             return f"({first} || {of_kind(draw, columns, 'text', depth)})"
         case 1:
@@ -132,13 +144,17 @@ def _text(draw: Draw, columns: Sequence[Column], depth: int) -> str:
         case 6:
             return f"concat({first}, {of_kind(draw, columns, 'text', depth)})"
         case _ if any(each.kind == "struct" for each in columns):
-            return f"({of_kind(draw, columns, 'struct', 0)})['y']"
+            return f"{of_kind(draw, columns, 'struct', 0)}['y']"
         case _:
             return f"left({first}, 1)"
 
 
 def _bool(draw: Draw, columns: Sequence[Column], depth: int) -> str:
-    match draw.number(0, 9):
+    match draw.number(0, 11):
+        case 10:
+            return _found_in(draw, columns, depth - 1)
+        case 11:
+            return _across(draw, columns, depth - 1)
         case 0 | 1 if depth > 0:
             word = draw.one(("AND", "OR"))
             return f"({_bool(draw, columns, depth - 1)} {word} {_bool(draw, columns, depth - 1)})"
@@ -174,6 +190,45 @@ def _bool(draw: Draw, columns: Sequence[Column], depth: int) -> str:
             return of_kind(draw, columns, "bool", min(depth - 1, 0))
         case _:
             return compared(draw, columns, columns, depth - 1)
+
+
+def _found_in(draw: Draw, columns: Sequence[Column], depth: int) -> str:
+    """Draw a condition on a part of a text or on an element of a list."""
+    text = of_kind(draw, columns, "text", depth)
+    match draw.number(0, 3):
+        case 0:
+            return f"starts_with({text}, {draw.one(CONSTANTS['text'])})"
+        case 1:
+            return f"({text} {draw.one(('', 'NOT '))}ILIKE {draw.one(_PATTERNS)})"
+        case 2:
+            return f"(strpos({text}, {draw.one(CONSTANTS['text'])}) {draw.one('=>')} 0)"
+        case _:
+            return f"({text} || 'b' LIKE '%' || {of_kind(draw, columns, 'text', 0)})"
+
+
+def _across(draw: Draw, columns: Sequence[Column], depth: int) -> str:
+    """Draw a comparison of values of two kinds, or with a text that becomes a value."""
+    word = draw.one(_COMPARED)
+    match draw.number(0, 4):
+        case 0:
+            kind: Kind = draw.one(("date", "stamp"))
+            other: Kind = "stamp" if kind == "date" else "date"
+            first = of_kind(draw, columns, kind, depth)
+            return f"({first} {word} {of_kind(draw, columns, other, depth)})"
+        case 1:
+            return f"({of_kind(draw, columns, 'date', depth)} {word} '2024-01-31')"
+        case 2:
+            return f"({of_kind(draw, columns, 'stamp', depth)} {word} '2024-01-31 12:30:00')"
+        case 3:
+            first = of_kind(draw, columns, draw.one(NUMBERS), depth)
+            values = ", ".join(
+                of_kind(draw, columns, draw.one(NUMBERS), 0) for _ in range(draw.number(1, 3))
+            )
+            return f"({first} {draw.one(('', 'NOT '))}IN ({values}))"
+        case _:
+            kinds = [draw.one(NUMBERS) for _ in range(3)]
+            value, low, high = (of_kind(draw, columns, kind, depth) for kind in kinds)
+            return f"({value} BETWEEN {low} AND {high})"
 
 
 def compared(draw: Draw, ours: Sequence[Column], theirs: Sequence[Column], depth: int) -> str:

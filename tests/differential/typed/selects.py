@@ -24,6 +24,10 @@ def select(
         return _of_sets(draw, depth - 1, wanted)
     if depth > 0 and not outer and draw.happens(0.1):
         return _limited(draw, depth - 1, wanted)
+    if depth > 0 and not outer and draw.happens(0.1):
+        return draw.one((_with, _with, _recursive))(draw, depth - 1, wanted)
+    if not outer and draw.happens(0.06):
+        return _first_of_each(draw, depth, wanted)
     make = draw.one((_plain, _plain, _grouped, _grouped, _windowed, _single))
     return make(draw, depth, wanted, outer)
 
@@ -114,20 +118,79 @@ def _group_by(draw: Draw, keys: Sequence[str]) -> str:
 def _windowed(draw: Draw, depth: int, kinds: Sequence[Kind], outer: Sequence[Column]) -> Select:
     source = draw.source(depth)
     where = _where(draw, depth, source.columns, outer)
+    of_rows = draw.number(0, len(kinds))
     values = [
-        aggregates.window(draw, source.columns, kind)
+        aggregates.window(draw, source.columns, kind, of_rows=place == of_rows)
         if draw.happens(0.5) and kind not in ("list", "struct")
         else of_kind(draw, source.columns, kind, 1)
-        for kind in kinds
+        for place, kind in enumerate(kinds)
     ]
     listed = _list(draw, values, kinds)
     qualify = ""
     if draw.happens(0.2):
         kind: Kind = draw.one(("big", "double", "int"))
-        value = aggregates.window(draw, source.columns, kind)
+        value = aggregates.window(draw, source.columns, kind, of_rows=of_rows == len(kinds))
         word = draw.one(("=", "<>", "<=", ">", "IS DISTINCT FROM"))
         qualify = f" QUALIFY {value} {word} {of_kind(draw, source.columns, kind, 0)}"
     return Select(f"SELECT {listed.sql} FROM {source.sql}{where}{qualify}", listed.columns)
+
+
+def _with(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
+    """Draw a common table expression that is read once or twice, and may have a table's name."""
+    inner = draw.select(depth)
+    name = draw.one(("a", "b", "q", draw.alias()))
+    ours, theirs = draw.alias(), draw.alias()
+    columns = tuple(Column(f"{ours}.{each.name}", each.kind) for each in inner.columns)
+    source = f"{name} AS {ours}"
+    if draw.happens(0.5):
+        word = draw.one(("JOIN", "LEFT JOIN", "FULL JOIN"))
+        key = draw.one(inner.columns).name
+        source += f" {word} {name} AS {theirs} ON {ours}.{key} = {theirs}.{key}"
+        columns += tuple(Column(f"{theirs}.{each.name}", each.kind) for each in inner.columns)
+    values = [of_kind(draw, columns, kind, 1) for kind in kinds]
+    listed = _list(draw, values, kinds)
+    where = f" WHERE {expressions.condition(draw, columns, 1)}" if draw.happens(0.4) else ""
+    sql = f"WITH {name} AS ({inner.sql}) SELECT {listed.sql} FROM {source}{where}"
+    return Select(f"SELECT * FROM ({sql}) AS {draw.alias()}", listed.columns)
+
+
+def _recursive(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
+    """Draw a common table expression that reads itself three times."""
+    inner = draw.select(depth, ["int", *kinds])
+    name, alias = draw.alias(), draw.alias()
+    number, *others = inner.columns
+    columns = [Column(f"{alias}.{each.name}", each.kind) for each in inner.columns]
+    values = [of_kind(draw, columns, each.kind, draw.number(0, 1)) for each in others]
+    where = f"{alias}.depth < 2"
+    if draw.happens(0.5):
+        where += f" AND {expressions.condition(draw, columns, 1)}"
+    listed = "".join(f", {value}" for value in values)
+    first = "".join(f", {each.name}" for each in others)
+    names = "".join(f", {each.name}" for each in others)
+    word = draw.one(("UNION ALL", "UNION ALL", "UNION"))
+    sql = (
+        f"WITH RECURSIVE {name}(depth, {number.name}{names}) AS ("
+        f"SELECT 0, {number.name}{first} FROM ({inner.sql}) AS {draw.alias()} {word} "
+        f"SELECT {alias}.depth + 1, {alias}.{number.name}{listed} FROM {name} AS {alias} "
+        f"WHERE {where}) SELECT {first[2:]} FROM {name}"
+    )
+    return Select(f"SELECT * FROM ({sql}) AS {draw.alias()}", tuple(others))
+
+
+def _first_of_each(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:
+    """Draw DISTINCT ON over an order of all columns."""
+    inner = draw.select(max(depth - 1, 0), [*kinds, draw.one(SCALARS[:-1])])
+    if any(each.kind in ("list", "struct") for each in inner.columns):
+        return Select(inner.sql, inner.columns)
+    names = [each.name for each in inner.columns]
+    keys = draw.some(names, len(names), len(names))
+    order = ", ".join(f"{key}{draw.one(aggregates.DIRECTIONS)}" for key in keys)
+    on = ", ".join(keys[: draw.number(1, len(keys))])
+    listed = ", ".join(names[: len(kinds)])
+    sql = (
+        f"SELECT DISTINCT ON ({on}) {listed} FROM ({inner.sql}) AS {draw.alias()} ORDER BY {order}"
+    )
+    return Select(f"SELECT * FROM ({sql}) AS {draw.alias()}", inner.columns[: len(kinds)])
 
 
 def _of_sets(draw: Draw, depth: int, kinds: Sequence[Kind]) -> Select:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -40,19 +41,40 @@ _VALUES: dict[Kind, tuple[Any, ...]] = {
     "struct": (None, {"x": 1, "y": "a"}, {"x": None, "y": "a"}, {"x": 1, "y": None}),
 }  # fmt: skip
 _TABLES = {"a": (24, SEVERAL, 7), "b": (17, SEVERAL, 100), "c": (9, SINGLE, 100)}
-RELATIONS = {
-    name: Relation(name, tuple(Column(each, kind) for each, kind in _KINDS.items()))
-    for name in _TABLES
+_NARROW = {"g": (21, SEVERAL, 5), "h": (11, SINGLE, 100)}
+_NARROW_COLUMNS = ("i", "l", "d", "f", "s", "p", "t", "m")
+"""Columns of tables that every database can hold."""
+VIEWS = {
+    "w": "SELECT i, s, CAST(count(*) AS BIGINT) AS l, max(t) AS t, true AS p, 'a' AS v "
+    "FROM a GROUP BY i, s UNION ALL SELECT i, v, l, t, p, s FROM b WHERE i > 0",
+    "u": "SELECT g.i, h.l, g.d, h.f, g.s, h.s AS v, g.i > 1 AS p, h.m FROM g "
+    "LEFT JOIN h ON g.i = h.i AND h.p",
 }
+_VIEW_COLUMNS = {"w": "ilstpv", "u": "ildfsvpm"}
+
+
+def _relation(name: str, columns: Iterable[str]) -> Relation:
+    return Relation(name, tuple(Column(each, _KINDS[each]) for each in columns))
+
+
+RELATIONS = (
+    {name: _relation(name, _KINDS) for name in _TABLES}
+    | {name: _relation(name, _NARROW_COLUMNS) for name in _NARROW}
+    | {name: _relation(name, columns) for name, columns in _VIEW_COLUMNS.items()}
+)
+NESTED = [RELATIONS[name] for name in _TABLES]
+"""Those with lists and structs."""
 
 
 def build(folder: Path) -> Dataset:
     """Write the tables into the folder."""
-    for seed, (name, (rows, spread, group_rows)) in enumerate(_TABLES.items()):
+    for seed, (name, (rows, spread, group_rows)) in enumerate((_TABLES | _NARROW).items()):
         chance = random.Random(seed)
         drawn = {
-            column: pa.array([chance.choice(_VALUES[kind]) for _ in range(rows)], _TYPES[column])
-            for column, kind in _KINDS.items()
+            column: pa.array(
+                [chance.choice(_VALUES[_KINDS[column]]) for _ in range(rows)], _TYPES[column]
+            )
+            for column in (_KINDS if name in _TABLES else _NARROW_COLUMNS)
         }
         datasets.write(folder / name, pa.table(drawn), spread, group_rows)
-    return Dataset("typed", folder)
+    return Dataset("typed", folder, VIEWS)

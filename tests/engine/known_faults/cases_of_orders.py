@@ -154,6 +154,18 @@ OF_ORDERS = (
     ),
     answered(
         "sorted-totals",
+        "SELECT sum(count(*)) OVER (PARTITION BY 1 + 1) AS n FROM t GROUP BY CUBE (v, 1 + 1)",
+        *[(10,)] * 12,
+    ),
+    answered(
+        "sorted-totals",
+        "SELECT n, count(*) FROM (SELECT sum(count(*)) OVER (PARTITION BY coalesce(2, u.w)) AS n, "
+        "coalesce(2, w) AS x FROM u GROUP BY ROLLUP (w, x)) q GROUP BY n",
+        (6, 6),
+        (12, 7),
+    ),
+    answered(
+        "sorted-totals",
         "SELECT c, row_number() OVER (ORDER BY c) FROM (SELECT c, count(*) AS n FROM "
         "(SELECT row_number() OVER (ORDER BY k) AS c FROM t) q GROUP BY ROLLUP (c)) p",
         (1, 1),

@@ -1,6 +1,7 @@
 """Statements with times of day, casts, lists and structs, with the answers for users."""
 
 import datetime as dt
+from decimal import Decimal
 
 from tests.engine.known_faults.case import answered
 
@@ -89,5 +90,42 @@ OF_TYPES = (
         "nested-keys",
         "SELECT count(*) FROM texts p WHERE [p.y] IN (SELECT [q.y] FROM texts q)",
         (2,),
+    ),
+    answered(
+        "hidden-names", "WITH q(a, b) AS (SELECT k, k FROM t WHERE v > 20) SELECT a, b FROM q",
+        (2, 2), (None, None), (3, 3),
+    ),
+    answered(
+        "hidden-names",
+        "SELECT k AS a, v AS b FROM t WHERE v < 20 UNION ALL SELECT w, w FROM u WHERE w < 3",
+        (1, 10), (1, 1), (2, 2),
+    ),
+    answered(
+        "hidden-names", "SELECT w FROM u WHERE EXISTS (SELECT v, v FROM t WHERE t.k = u.w)",
+        (1,), (2,), (3,),
+    ),
+    answered(
+        "recursive-union",
+        "WITH RECURSIVE r(n, k, v) AS (SELECT 0, * FROM (VALUES (NULL, 2), (2, NULL), (5, 5)) q "
+        "UNION SELECT n, k, v FROM r) SELECT k, v FROM r",
+        (None, 2), (2, None), (5, 5),
+    ),
+    answered(
+        "recursive-union",
+        "WITH RECURSIVE r AS (SELECT 0 AS n, * FROM (VALUES (NULL, 2), (2, NULL), (5, 5)) q(k, v) "
+        "UNION SELECT x.n + 1, x.v, x.k FROM r AS x WHERE n < 1) SELECT * FROM r",
+        (0, None, 2), (0, 2, None), (0, 5, 5), (1, None, 2), (1, 2, None), (1, 5, 5),
+    ),
+    answered(
+        "recursive-types",
+        "WITH RECURSIVE r(n, k) AS (SELECT 0, CASE WHEN v > 10 THEN k::INT ELSE k END FROM t "
+        "UNION ALL SELECT n + 1, k FROM r WHERE n < 1) SELECT n, sum(k) FROM r GROUP BY n",
+        (0, 8), (1, 8),
+    ),
+    answered(
+        "recursive-types",
+        "WITH RECURSIVE r(n, k) AS (SELECT 0, k FROM (SELECT 1::INT AS k UNION SELECT 2.5) q "
+        "UNION ALL SELECT n + 1, k + 1 FROM r WHERE n < 1) SELECT * FROM r",
+        (0, Decimal("1.0")), (0, Decimal("2.5")), (1, Decimal("2.0")), (1, Decimal("3.5")),
     ),
 )  # fmt: skip

@@ -174,6 +174,21 @@ TRIGGERS = {
         ("count(CAST(v AS TEXT))", "sum(CAST(v AS DOUBLE))", "sum(v)"),
         shapes=("plain", "grouped", "nested"),
     ),
+    "hidden-names": Trigger(
+        "t", _OF_T, ("v + 1",), ("v > 10",), ("count(k)", "sum(v)"),
+        from_="(WITH q(k, v) AS (SELECT v, v FROM t) SELECT * FROM q) AS t",
+    ),
+    "recursive-union": Trigger(
+        "t", ("n", *_OF_T), ("n + k",), ("v > 2",), ("count(k)", "sum(v)"),
+        from_="(WITH RECURSIVE r(n, k, v) AS (SELECT 0, k, v FROM t UNION SELECT n + 1, v, k "
+        "FROM r WHERE n < 2) SELECT * FROM r) AS t",
+    ),
+    "recursive-types": Trigger(
+        "t", ("n", *_OF_T), ("n + k",), ("v > 10",), ("count(k)", "sum(v)"),
+        from_="(WITH RECURSIVE r(n, k, v) AS (SELECT 0, CASE WHEN v > 10 THEN CAST(k AS INT) "
+        "ELSE k END, v FROM t UNION ALL SELECT n + 1, k, v FROM r WHERE n < 2) SELECT * FROM r) "
+        "AS t",
+    ),
     "distinct-marks": Trigger(
         "t", _OF_T, ("v + 1",),
         ("k = 1 OR k IN (SELECT DISTINCT k + 1 FROM u)",
