@@ -6,7 +6,7 @@ from zlib import crc32
 
 import pytest
 
-from caraway_engine.known_faults import mending
+from caraway_engine.known_faults import planning
 from caraway_engine.stages import Policy
 from tests.differential import (
     asking,
@@ -88,7 +88,7 @@ class _Warnings(logging.Handler):
 @pytest.fixture(scope="session")
 def unguarded() -> Iterator[list[str]]:
     """Keep the statements that the reference ran without their guards."""
-    handler, logger = _Warnings(), logging.getLogger(mending.__name__)
+    handler, logger = _Warnings(), logging.getLogger(planning.__name__)
     logger.addHandler(handler)
     yield handler.statements
     logger.removeHandler(handler)
