@@ -13,8 +13,6 @@ from caraway_core.concurrency.clocks import SecondsClock
 from caraway_executor.resources import freeing, usage
 from caraway_executor.resources.room import TaskMemory
 
-CALM_BEATS = int(freeing.CALM_S)
-"""Heartbeats without work before free memory is returned; there is one each second."""
 _LOOK_SHARE = 0.02
 """The share of a core that looking at all pages takes at most."""
 _LOOK_S = 0.1
@@ -63,25 +61,34 @@ class MemoryInUse:
     small statement offers those of a large one, too.
     """
 
-    def __init__(self, room: TaskMemory, memory: OwnMemory) -> None:
+    def __init__(
+        self, room: TaskMemory, memory: OwnMemory, clock: SecondsClock = time.monotonic
+    ) -> None:
         self._room = room
         self._memory = memory
+        self._clock = clock
         self._idle_bytes = 0
-        self._calm_beats = 0
-        self._was_busy = False
+        self._ended_tasks = 0
+        self._worked_s = 0.0
+        self._has_worked = False
         self._looking: asyncio.Task[None] | None = None
 
-    async def measure(self, active_tasks: int) -> int:
-        """Return the bytes in use; call it with each heartbeat."""
-        if active_tasks or self._was_busy:
+    async def measure(self, active_tasks: int, ended_tasks: int = 0) -> int:
+        """Return the bytes in use; call it with each heartbeat.
+
+        Every scheduler asks for heartbeats, and the executor itself, so they do not measure time;
+        and between two of them small statements begin and end.
+        """
+        now_s = self._clock()
+        if active_tasks or ended_tasks != self._ended_tasks:
+            self._ended_tasks, self._worked_s, self._has_worked = ended_tasks, now_s, True
+        if self._has_worked:
             await self._look()
         counted, resident = self._room.taken_bytes, self._memory.measure_bytes()
         if active_tasks:
-            self._was_busy, self._calm_beats = True, 0
             return max(counted, resident - self._idle_bytes)
-        self._calm_beats += 1
-        if self._was_busy and self._calm_beats >= CALM_BEATS:
-            self._was_busy = False
+        if self._has_worked and now_s - self._worked_s >= freeing.CALM_S:
+            self._has_worked = False
             await asyncio.to_thread(self._memory.give_back)
             resident = self._memory.measure_bytes()
         # Resident memory that is not counted: code, caches and memory that is kept for later.

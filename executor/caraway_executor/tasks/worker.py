@@ -122,7 +122,9 @@ class Worker:
             active_tasks=active_tasks,
             finished_tasks=self._finished,
             failed_tasks=self._failed,
-            memory_used_bytes=await self._memory.measure(active_tasks),
+            memory_used_bytes=await self._memory.measure(
+                active_tasks, self._finished + self._failed
+            ),
             catalogs=self._catalogs.versions,
             holds=self._catalogs.holds,
             models=self.models.keys,

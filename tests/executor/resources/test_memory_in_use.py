@@ -9,7 +9,8 @@ import pytest
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
 from caraway_executor.resources import usage
-from caraway_executor.resources.memory_in_use import CALM_BEATS, MemoryInUse, OwnMemory
+from caraway_executor.resources.freeing import CALM_S
+from caraway_executor.resources.memory_in_use import MemoryInUse, OwnMemory
 from caraway_executor.resources.room import TaskMemory
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory
@@ -35,20 +36,47 @@ class Process(OwnMemory):
         self.resident -= 20
 
 
+class Time:
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
 async def test_memory_that_is_kept_for_later_is_not_in_use() -> None:
-    process, room = Process(), TaskMemory(1000)
-    measured = MemoryInUse(room, process)
+    process, room, time = Process(), TaskMemory(1000), Time()
+    measured = MemoryInUse(room, process, time)
     assert await measured.measure(0) == 0
     process.resident = 400
     assert await measured.measure(1) == 300
     room.take_bytes(50)
-    assert [await measured.measure(0) for _ in range(CALM_BEATS)] == [50] * CALM_BEATS
+    time.now_s += CALM_S - 1
+    # Schedulers and the executor itself ask, as often as they like.
+    assert [await measured.measure(0) for _ in range(100)] == [50] * 100
+    assert process.given == 0
+    time.now_s += 1
+    assert await measured.measure(0) == 50
     assert process.given == 1 and process.resident == 380
     # Each end of work gives back once.
-    assert [await measured.measure(0) for _ in range(2 * CALM_BEATS)] == [50] * 2 * CALM_BEATS
+    time.now_s += CALM_S
+    assert await measured.measure(0) == 50
     assert process.given == 1
     process.resident = 390
     assert await measured.measure(2) == 60
+
+
+async def test_work_between_heartbeats_is_work() -> None:
+    process, time = Process(), Time()
+    measured = MemoryInUse(TaskMemory(None), process, time)
+    for ended in (1, 2, 2):
+        assert await measured.measure(0, ended) == 0
+        time.now_s += CALM_S - 1
+    assert process.given == 0
+    await measured.measure(0, 2)
+    assert process.given == 1
 
 
 async def test_an_executor_that_is_never_idle_does_not_count_what_was_offered() -> None:
@@ -109,9 +137,11 @@ async def test_rows_count_even_where_they_are_not_resident() -> None:
 
 async def test_the_next_statement_keeps_what_was_freed() -> None:
     process = Process()
-    measured = MemoryInUse(TaskMemory(None), process)
-    for active in (1, *[0] * (CALM_BEATS - 1)) * 2:
+    time = Time()
+    measured = MemoryInUse(TaskMemory(None), process, time)
+    for active in (1, 0) * 3:
         await measured.measure(active)
+        time.now_s += CALM_S / 2
     assert process.given == 0
 
 
