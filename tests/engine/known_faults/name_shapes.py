@@ -30,6 +30,8 @@ class Trigger:
     shapes: tuple[str, ...] = ("plain", "grouped", "distinct", "set", "nested")
 
 
+NEW_NAMES = ("total", "part", "Other name")
+"""Names of output columns which no column of a table has over which HAVING is drawn."""
 _OF_T = ("k", "v")
 _OF_FLOATS = ("id", "g", "f", "i")
 # Zeros of both signs are one value in DuckDB; they are only in rows with a larger id.
@@ -290,7 +292,7 @@ def filtered_groups(draw: DrawFn, trigger: Trigger) -> tuple[str, str]:
         st.lists(st.sampled_from(trigger.aggregates), min_size=1, max_size=2, unique=True)
     )
     items = draw(st.permutations([*keys, *aggregates]))
-    pool = [*trigger.columns, "x", "y", "Other name"]
+    pool = [*trigger.columns, *NEW_NAMES]
     count = len(items)
     names = draw(st.lists(st.sampled_from(pool), min_size=count, max_size=count, unique=True))
     meanings = {name: item for item, name in zip(items, names, strict=True)}

@@ -11,7 +11,8 @@ from tests.differential import judging
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.differential.judging import Judge
-from tests.engine.known_faults.name_shapes import TRIGGERS, filtered_groups, statements
+from tests.engine.known_faults.name_shapes import NEW_NAMES, TRIGGERS, filtered_groups, statements
+from tests.engine.known_faults.tables import tables
 from tests.kit import generating
 
 pytestmark = pytest.mark.answers
@@ -67,6 +68,11 @@ def test_each_remedy_has_a_trigger() -> None:
     rewritten = {each.name for each in FAULTS if each.remedy in (Remedy.REWRITTEN, Remedy.GUARDED)}
     assert rewritten - WITHOUT.keys() <= TRIGGERS.keys()
     assert TRIGGERS.keys() <= {each.name for each in FAULTS}
+
+
+@pytest.mark.parametrize("fault", FILTERED)
+def test_new_names_in_having_are_columns_of_no_table(fault: str) -> None:
+    assert not {*NEW_NAMES} & {*tables()[TRIGGERS[fault].table].column_names}
 
 
 @pytest.mark.parametrize("fault", TRIGGERS)
