@@ -16,6 +16,7 @@ from caraway_engine.known_faults import (
     constants,
     distinct_from,
     embedded,
+    empty_sides,
     free_frames,
     hidden_names,
     leaves,
@@ -67,6 +68,7 @@ def planned(
     types = Types(context, parameters, known)
     sql = clock_times.aligned(sql, types) or sql
     sql = listed.moved(sql, types) or sql
+    sql = empty_sides.named(sql, types) or sql
     try:
         dataframe = plan(sql)
     except Exception as exc:

@@ -104,6 +104,12 @@ OF_TYPES = (
         "hidden-names", "SELECT w FROM u WHERE EXISTS (SELECT v, v FROM t WHERE t.k = u.w)",
         (1,), (2,), (3,),
     ),
+    answered("empty-sides", "SELECT k FROM t WHERE 1 = 0 UNION ALL VALUES (1)", (1,)),
+    answered(
+        "empty-sides",
+        "WITH q AS (SELECT v FROM t WHERE false) SELECT v FROM q UNION (SELECT DISTINCT k FROM t)",
+        (1,), (2,), (3,), (None,),
+    ),
     answered(
         "recursive-union",
         "WITH RECURSIVE r(n, k, v) AS (SELECT 0, * FROM (VALUES (NULL, 2), (2, NULL), (5, 5)) q "

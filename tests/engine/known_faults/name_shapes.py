@@ -180,6 +180,10 @@ TRIGGERS = {
         "t", _OF_T, ("v + 1",), ("v > 10",), ("count(k)", "sum(v)"),
         from_="(WITH q(k, v) AS (SELECT v, v FROM t) SELECT * FROM q) AS t",
     ),
+    "empty-sides": Trigger(
+        "t", _OF_T, ("v + 1",), ("v > 10",), ("count(k)", "sum(v)"),
+        from_="(SELECT k, v FROM t WHERE 1 = 0 UNION ALL (SELECT DISTINCT v, k FROM t)) AS t",
+    ),
     "recursive-union": Trigger(
         "t", ("n", *_OF_T), ("n + k",), ("v > 2",), ("count(k)", "sum(v)"),
         from_="(WITH RECURSIVE r(n, k, v) AS (SELECT 0, k, v FROM t UNION SELECT n + 1, v, k "

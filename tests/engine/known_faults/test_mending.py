@@ -7,7 +7,14 @@ import pytest
 from datafusion import SessionContext
 
 from caraway_engine import known_faults
-from caraway_engine.known_faults import clock_times, distinct_from, listed, mending, syntax
+from caraway_engine.known_faults import (
+    clock_times,
+    distinct_from,
+    empty_sides,
+    listed,
+    mending,
+    syntax,
+)
 from caraway_engine.known_faults.expression_types import Types
 
 NUMBERS = ", ".join(map(str, range(1, 301)))
@@ -77,4 +84,5 @@ def test_a_megabyte_of_one_word_is_looked_at_once(context: SessionContext, word:
     assert distinct_from.regrouped(sql) is None
     assert listed.moved(sql, Types(context)) is None
     assert clock_times.aligned(sql, Types(context)) is None
+    assert empty_sides.named(sql, Types(context)) is None
     assert mending.mend(context, sql) is None
