@@ -15,6 +15,7 @@ from caraway_core.security.tickets import PartTicket
 from caraway_core.settings import Address
 from caraway_core.tables import TableSpec
 from caraway_executor.answers import offers
+from caraway_executor.resources import usage
 from tests.gateway.flight.parallel import TOKEN, parallel, settled
 from tests.gateway.flight.serving import ANY_PORT, client, command, serving
 from tests.kit.tables import parquet
@@ -28,13 +29,15 @@ _GROWTH_AT_EXECUTORS_MB = 150
 
 
 def standing() -> tuple[int, int, float]:
-    """Return the threads, open files and megabytes of this process."""
+    """Return the threads, open files and megabytes of this process.
+
+    Pages that allocators offered to the system do not count.
+    """
     gc.collect()
     pa.default_memory_pool().release_unused()
     threads = len(os.listdir("/proc/self/task"))
-    with open("/proc/self/statm") as file:
-        resident_mb = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-    return threads, len(os.listdir("/proc/self/fd")), resident_mb
+    private_mb = usage.kept_bytes(os.getpid()) / 1e6
+    return threads, len(os.listdir("/proc/self/fd")), private_mb
 
 
 def broken(address: Address, sql: str) -> None:

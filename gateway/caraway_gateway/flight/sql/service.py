@@ -167,6 +167,9 @@ class FlightSql:
             case proto.CommandPreparedStatementQuery():
                 handle = preparing.handle_of(command)
                 request = self._preparing.request(caller, handle)
+                if not request.parameters:
+                    # Another connection can redeem it, also after the statement was closed.
+                    return request, StatementHandle(request.sql)
                 return request, StatementHandle(prepared=handle)
             case proto.CommandStatementSubstraitPlan():
                 request = substrait_plans.request(self._statements, context, caller, command)

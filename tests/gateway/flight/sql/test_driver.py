@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +37,29 @@ async def test_rows_of_a_query() -> None:
     async with serving(TABLES) as server:
         rows = await drive(server, fetched("SELECT a, s FROM t ORDER BY a"))
     assert rows.to_pylist() == [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
+
+
+async def test_partitions_of_a_query_are_read_by_another_connection() -> None:
+    def offered(connection: Any) -> tuple[list[bytes], pa.Schema]:
+        with connection.cursor() as cursor:
+            partitions, schema = cursor.adbc_execute_partitions("SELECT a, s FROM t ORDER BY a")
+            return list(partitions), schema
+
+    def reading(partition: bytes) -> Callable[[Any], pa.Table]:
+        def use(connection: Any) -> pa.Table:
+            with connection.cursor() as cursor:
+                cursor.adbc_read_partition(partition)
+                table: pa.Table = cursor.fetch_arrow_table()
+                return table
+
+        return use
+
+    async with serving(TABLES) as server:
+        partitions, schema = await drive(server, offered)
+        parts = [await drive(server, reading(each)) for each in partitions]
+    rows = pa.concat_tables(parts)
+    assert rows.to_pylist() == [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
+    assert schema.equals(rows.schema)
 
 
 @pytest.mark.parametrize(("value", "kind"), VALUES)

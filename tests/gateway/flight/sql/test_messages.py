@@ -132,19 +132,29 @@ async def test_prepared_statement_from_begin_to_end() -> None:
             await server.ask(read(query, WRITER))
 
 
-async def test_ticket_of_a_closed_statement_is_gone() -> None:
+@pytest.mark.parametrize("has_parameters", [False, True])
+async def test_ticket_outlives_its_statement_if_it_needs_no_parameters(
+    has_parameters: bool,
+) -> None:
     async with serving(TABLES, keys=KEYS) as server:
-        made = await prepare(server, "SELECT value FROM generate_series(1, 1000000)")
+        end = "$1" if has_parameters else "1000000"
+        made = await prepare(server, f"SELECT value FROM generate_series(1, {end})")
         handle = {"prepared_statement_handle": made.prepared_statement_handle}
         query = asked(proto.CommandPreparedStatementQuery(**handle))
+        if has_parameters:
+            await server.ask(put(query, pa.table({"$1": [1_000_000]}), WRITER))
         info = await server.ask(lambda c: c.get_flight_info(query, WRITER))
         ticket = info.endpoints[0].ticket
         rows = await server.ask(lambda c: c.do_get(ticket, WRITER).read_all())
         assert rows.num_rows == 1_000_000
         close = proto.ActionClosePreparedStatementRequest(**handle)
         await server.ask(act("ClosePreparedStatement", close, WRITER))
-        with pytest.raises(KeyError, match="no such prepared statement"):
-            await server.ask(lambda c: c.do_get(ticket, WRITER).read_all())
+        if has_parameters:
+            with pytest.raises(KeyError, match="no such prepared statement"):
+                await server.ask(lambda c: c.do_get(ticket, WRITER).read_all())
+        else:
+            rows = await server.ask(lambda c: c.do_get(ticket, WRITER).read_all())
+            assert rows.num_rows == 1_000_000
 
 
 def test_prepared_statements_are_bounded_and_expire() -> None:
