@@ -196,7 +196,8 @@ def _project() -> Iterator[Row]:
     typed = ", ".join(
         each for each in ("pyarrow", "boto3", "psycopg2", "pandas") if f"{each}.*" not in untyped
     )
-    catalogue = (ROOT / "engine/caraway_engine/known_faults/catalogue.py").read_text()
+    folder = ROOT / "engine/caraway_engine/known_faults"
+    catalogue = "".join(path.read_text() for path in sorted(folder.glob("faults_of_*.py")))
     faults = catalogue.count("    KnownFault(\n")
     cited = sum("#" in part for part in catalogue.split("    KnownFault(\n")[1:])
     decisions = sorted((ROOT / "docs/decisions").glob("0*.md"))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from caraway_engine.known_faults.catalogue import FAULTS, KnownFault
+from caraway_engine.known_faults.catalogue import FAULTS
+from caraway_engine.known_faults.known_fault import KnownFault
 from tests.engine.known_faults.cases import CASES
 from tests.kit import written_docs
 

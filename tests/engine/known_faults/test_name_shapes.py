@@ -6,7 +6,8 @@ import pytest
 from hypothesis import note
 
 from caraway_core.errors import QueryError
-from caraway_engine.known_faults.catalogue import FAULTS, Remedy
+from caraway_engine.known_faults.catalogue import FAULTS
+from caraway_engine.known_faults.known_fault import Remedy
 from tests.differential import judging
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
