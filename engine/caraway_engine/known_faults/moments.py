@@ -13,7 +13,8 @@ from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
-_NAMES_ZONE = re.compile(r"\d\d:\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
+_CLOCK = re.compile(r"\d\d:\d\d")
+_ZONE = re.compile(r"(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 _WITH_ZONE = ("Tz", "WithTimeZone")
 _TRIED = ("TryCast", "SafeCast")
 _IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
@@ -49,7 +50,11 @@ def _is_of_zone(tree: Tree) -> bool:
         return False
     text = next(iter(tree["TypedString"]["value"]["value"].values()))
     is_moment = syntax.kind(tree["TypedString"]["data_type"]) == "Timestamp"
-    return is_moment and isinstance(text, str) and bool(_NAMES_ZONE.search(text))
+    if not is_moment or not isinstance(text, str):
+        return False
+    # One pattern would look at the rest of the text for each time of day.
+    clock = _CLOCK.search(text)
+    return clock is not None and _ZONE.search(text, clock.end()) is not None
 
 
 def _valued(tree: Tree) -> Tree:

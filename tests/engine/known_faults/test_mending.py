@@ -86,3 +86,9 @@ def test_a_megabyte_of_one_word_is_looked_at_once(context: SessionContext, word:
     assert clock_times.aligned(sql, Types(context)) is None
     assert empty_sides.named(sql, Types(context)) is None
     assert mending.mend(context, sql) is None
+
+
+@pytest.mark.timeout(60)
+def test_a_megabyte_in_a_constant_is_looked_at_once(context: SessionContext) -> None:
+    sql = f"SELECT k FROM t WHERE k > 1 AND TIMESTAMP '{'00:00 ' * 170_000}' > now()"
+    assert mending.mend(context, sql) is None
