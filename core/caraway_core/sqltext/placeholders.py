@@ -167,10 +167,16 @@ def by_name(values: Mapping[str, object] | list[object]) -> dict[str, object]:
     return named
 
 
-def _natural(name: str) -> tuple[int, str]:
+def number_of(name: str) -> int | None:
+    """Return the number of a placeholder such as $1; None if it has a name."""
     # Names come from clients: other digits and thousands of them are not numbers.
     is_number = name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS
-    return (int(name), "") if is_number else (0, name)
+    return int(name) if is_number else None
+
+
+def _natural(name: str) -> tuple[int, str]:
+    number = number_of(name)
+    return (0, name) if number is None else (number, "")
 
 
 def _spell(names: Iterable[str]) -> str:

@@ -42,7 +42,7 @@ def _places(argument: Tree) -> int | None:
         inner = syntax.unnested(inner["Cast"]["expr"])
     text = syntax.body(inner)["value"] if syntax.kind(inner) == "Value" else None
     digits = text.get("SingleQuotedString", "") if isinstance(text, dict) else ""
-    return int(digits) if digits.isdigit() else syntax.number(inner)
+    return syntax.number(inner) if syntax.whole(digits) is None else syntax.whole(digits)
 
 
 def _rounded_type(type_: pa.DataType, places: int | None) -> pa.DataType:

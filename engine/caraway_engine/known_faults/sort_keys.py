@@ -147,8 +147,9 @@ def may_be_floats(words: str, columns: pa.Schema) -> bool:
     for key in match[1].split(","):
         name = key.split()[0].lower()
         type_ = fields.get(name)
-        if name.isdigit() and 0 < int(name) <= len(columns):
-            type_ = columns.field(int(name) - 1).type
+        place = syntax.whole(name) or 0
+        if 0 < place <= len(columns):
+            type_ = columns.field(place - 1).type
         if type_ is None or not _is_simple(type_):
             return True
     return False

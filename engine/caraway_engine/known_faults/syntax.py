@@ -14,6 +14,7 @@ import sqloxide
 Tree: TypeAlias = Any
 _DIALECT = "generic"
 _PLACE = "__"
+_MOST_DIGITS = 19
 OPAQUE = "nullif(__a, NULL)"
 """The same value, but the optimizer knows neither its order nor its equals."""
 
@@ -268,7 +269,7 @@ def position(expression: Tree) -> int | None:
 
 
 def number(expression: Tree) -> int | None:
-    """Return the value of an integer literal, which may be negative, or None."""
+    """Return the value of a literal of BIGINT, which may be negative, or None."""
     inner = unnested(expression)
     if kind(inner) == "UnaryOp" and inner["UnaryOp"]["op"] in ("Minus", "Plus"):
         value = number(inner["UnaryOp"]["expr"])
@@ -276,4 +277,9 @@ def number(expression: Tree) -> int | None:
     if kind(inner) != "Value" or kind(inner["Value"]["value"]) != "Number":
         return None
     text = inner["Value"]["value"]["Number"][0]
-    return int(text) if text.isdigit() else None
+    return whole(text)
+
+
+def whole(text: str) -> int | None:
+    """Return the value of digits, or None if they are none or too many for a BIGINT."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None

@@ -14,6 +14,7 @@ from caraway_plugins.iceberg.metadata import NAME_MAPPING
 
 _NONE = -1
 _NEWEST_FORMAT = 3
+_MOST_DIGITS = 19
 NameMapping = Sequence[Mapping[str, Any]]
 
 
@@ -80,7 +81,7 @@ class ReadMetadata:
             id_, kind = self.refs[name]
             snapshot = self._snapshot(id_)
             return snapshot, self.schema(None if kind == "branch" else snapshot.schema_id)
-        if name.isascii() and name.isdigit():
+        if name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS:
             snapshot = self._snapshot(int(name))
             return snapshot, self.schema(snapshot.schema_id)
         raise NoSnapshotError(f"it has no tag and no branch '{name}'")

@@ -1,5 +1,6 @@
 """Long statements are looked at once, and long lists of constants are rewritten as short ones."""
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -92,3 +93,17 @@ def test_a_megabyte_of_one_word_is_looked_at_once(context: SessionContext, word:
 def test_a_megabyte_in_a_constant_is_looked_at_once(context: SessionContext) -> None:
     sql = f"SELECT k FROM t WHERE k > 1 AND TIMESTAMP '{'00:00 ' * 170_000}' > now()"
     assert mending.mend(context, sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        (f"SELECT count(*) + 0.5 AS x FROM t GROUP BY {'1' * 5_000}", 3.5),
+        (f"SELECT max(k) + 1.5 * {'1' * 5_000} AS x FROM t", math.inf),
+        (f"SELECT max(-k) AS x FROM t WHERE k < {'1' * 5_000} GROUP BY ROLLUP ('²')", -1),
+    ],
+)
+def test_numbers_with_thousands_of_digits_are_numbers(
+    context: SessionContext, sql: str, found: float
+) -> None:
+    assert planned(context, sql)[1][0] == (found,)

@@ -18,7 +18,7 @@ def columns(found: Placeholders, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     Raises:
         ParametersError: there are too few columns or too many, or one has another name.
     """
-    names = sorted(found.names, key=lambda name: (not name.isdigit(), _place(name), name))
+    names = sorted(found.names, key=_place)
     given = [name.lstrip("$:") for name in rows.column_names]
     if len(given) != len(names):
         raise ParametersError(
@@ -27,7 +27,7 @@ def columns(found: Placeholders, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     if set(given) == set(names) and len(set(given)) == len(given):
         return dict(zip(given, rows.columns, strict=True))
     is_named = any(name.startswith(("$", ":")) for name in rows.column_names)
-    if is_named or not all(name.isdigit() for name in names):
+    if is_named or any(placeholders.number_of(name) is None for name in names):
         raise ParametersError(
             f"the columns bound are {_spell(given)}, but the parameters of the statement are "
             f"{_spell(names)}; name each column as its parameter"
@@ -51,7 +51,7 @@ def values(sql: str, rows: pa.Table) -> Values:
 
 def schema(found: Placeholders, types: Mapping[str, pa.DataType]) -> pa.Schema:
     """Describe the parameters of a statement; types that are not known are null."""
-    names = sorted(found.names, key=lambda name: (not name.isdigit(), _place(name), name))
+    names = sorted(found.names, key=_place)
     return pa.schema([pa.field(f"${name}", types.get(name, pa.null())) for name in names])
 
 
@@ -76,8 +76,10 @@ def _value(column: pa.ChunkedArray, index: int) -> object:
     return ArrowValue.from_array(column.slice(index, 1).combine_chunks())
 
 
-def _place(name: str) -> int:
-    return int(name) if name.isdigit() else 0
+def _place(name: str) -> tuple[bool, int, str]:
+    """Return what to sort by: numbers come first."""
+    number = placeholders.number_of(name)
+    return number is None, number or 0, name
 
 
 def _spell(names: list[str]) -> str:

@@ -70,6 +70,17 @@ async def test_parameters_keep_their_type(value: Any, kind: str) -> None:
     assert rows.column("kind").to_pylist() == [kind]
 
 
+async def test_digits_of_other_scripts_are_names_of_parameters() -> None:
+    sql = f"SELECT $² AS a, $1 AS b, ${'1' * 5_000} AS c"
+
+    def use(connection: Any) -> list[str]:
+        with connection.cursor() as cursor:
+            return list(cursor.adbc_prepare(sql).names)
+
+    async with serving() as server:
+        assert await drive(server, use) == ["$1", f"${'1' * 5_000}", "$²"]
+
+
 @pytest.mark.parametrize(
     ("sql", "values", "answer"),
     [
