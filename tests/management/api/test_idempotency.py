@@ -1,5 +1,6 @@
 """A POST that is repeated with its key changes nothing again, whatever happened to the first."""
 
+import secrets
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -45,7 +46,7 @@ async def create_thing(
         change.session.add(
             Invitation(
                 org_id=caller.org.id, email=body.name, role="viewer",
-                value_hash=f"{body.name}{change.now}{id(change)}", invited_by=1,
+                value_hash=secrets.token_hex(16), invited_by=1,
                 created_at=change.now, expires_at=change.now,
             )
         )  # fmt: skip
