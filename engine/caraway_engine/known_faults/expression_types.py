@@ -14,8 +14,9 @@ from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
-_COMMON = re.compile(r"\b(?:case|union|intersect|except)\b", re.IGNORECASE)
-"""Words of what gets a common type only after a statement was planned."""
+_CASE = re.compile(r"\bcase\b", re.IGNORECASE)
+_UNION = re.compile(r"\bunion\b", re.IGNORECASE)
+_COALESCE = "coalesce(__a, __b)"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -154,10 +155,61 @@ class Types:
             schema = pa.schema(frame.schema())
         except Exception:  # noqa: BLE001 -- on any engine error, the type is unknown
             return None
-        if is_final and _COMMON.search(sql):
-            schema = final_schema(self._context, frame)
+        if is_final:
+            schema = self._final(sql, frame, schema)
         self._known.remember(key, schema)
         return schema
+
+    def _final(self, sql: str, frame: DataFrame, schema: pa.Schema) -> pa.Schema:
+        """Return the schema after CASE and UNION got common types.
+
+        To optimize the statement takes ten times as long as to plan it, so that is done for unions
+        of different types only.
+        """
+        if _UNION.search(sql) and _unites_types(self._context, frame):
+            return final_schema(self._context, frame)
+        if not _CASE.search(sql) or (alike := _with_common_types(sql)) is None:
+            return schema
+        try:
+            found = self._context.sql(alike, options=_READ_ONLY, param_values=self._parameters)
+            types = pa.schema(found.schema()).types
+        except Exception:  # noqa: BLE001 -- CASE has a type where coalesce has none
+            return final_schema(self._context, frame)
+        fields = [field.with_type(type_) for field, type_ in zip(schema, types, strict=False)]
+        return pa.schema(fields) if len(types) == len(schema) else schema
+
+
+def _unites_types(context: SessionContext, frame: DataFrame) -> bool:
+    """Return whether a UNION of a plan has sides of different types."""
+    waiting = [frame.logical_plan()]
+    while waiting:
+        plan = waiting.pop()
+        inputs = plan.inputs()
+        waiting += inputs
+        if len(inputs) > 1 and plan.display().startswith("Union"):
+            sides = [context.create_dataframe_from_logical_plan(each) for each in inputs]
+            types = [pa.schema(each.schema()).types for each in sides]
+            if any(each != types[0] for each in types[1:]):
+                return True
+    return False
+
+
+def _with_common_types(sql: str) -> str | None:
+    """Write `coalesce` for CASE, which has the common type of its results from the beginning."""
+    try:
+        (statement,) = syntax.parse(sql)
+    except (syntax.SyntaxUnknownError, ValueError):
+        return None
+    found = [each for each in syntax.everything(statement) if syntax.kind(each) == "Case"]
+    # Inner ones first, because outer ones take them over.
+    for each in reversed(found):
+        case = each["Case"]
+        results = [when["result"] for when in case["conditions"]]
+        form = {"Nested": results[0]}
+        for other in [*results[1:], *([case["else_result"]] if case["else_result"] else [])]:
+            form = syntax.filled(_COALESCE, a=form, b=other)
+        syntax.replace(each, form)
+    return syntax.restored(statement) if found else None
 
 
 def final_schema(context: SessionContext, frame: DataFrame) -> pa.Schema:
