@@ -15,7 +15,6 @@ from caraway_engine.known_faults.syntax import Tree
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _CASE = re.compile(r"\bcase\b", re.IGNORECASE)
-_UNION = re.compile(r"\bunion\b", re.IGNORECASE)
 _COALESCE = "coalesce(__a, __b)"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -164,28 +163,32 @@ class Types:
         """Return the schema after CASE and UNION got common types.
 
         To optimize the statement takes ten times as long as to plan it, so that is done for unions
-        of different types only.
+        of different types and for CASE in views only.
         """
-        if _UNION.search(sql) and _unites_types(self._context, frame):
-            return final_schema(self._context, frame)
-        if not _CASE.search(sql) or (alike := _with_common_types(sql)) is None:
-            return schema
+        alike = _with_common_types(sql) if _CASE.search(sql) else None
         try:
-            found = self._context.sql(alike, options=_READ_ONLY, param_values=self._parameters)
-            types = pa.schema(found.schema()).types
+            found = frame
+            if alike is not None:
+                found = self._context.sql(alike, options=_READ_ONLY, param_values=self._parameters)
         except Exception:  # noqa: BLE001 -- CASE has a type where coalesce has none
             return final_schema(self._context, frame)
+        if _changes_types(self._context, found):
+            return final_schema(self._context, frame)
+        types = pa.schema(found.schema()).types
         fields = [field.with_type(type_) for field, type_ in zip(schema, types, strict=False)]
         return pa.schema(fields) if len(types) == len(schema) else schema
 
 
-def _unites_types(context: SessionContext, frame: DataFrame) -> bool:
-    """Return whether a UNION of a plan has sides of different types."""
+def _changes_types(context: SessionContext, frame: DataFrame) -> bool:
+    """Return whether a plan has a CASE, or a UNION of different types, which get a common one."""
     waiting = [frame.logical_plan()]
     while waiting:
         plan = waiting.pop()
         inputs = plan.inputs()
         waiting += inputs
+        # A view is a plan by now, of which the text of the statement says nothing.
+        if len(inputs) == 1 and "CASE " in plan.display():
+            return True
         if len(inputs) > 1 and plan.display().startswith("Union"):
             sides = [context.create_dataframe_from_logical_plan(each) for each in inputs]
             types = [pa.schema(each.schema()).types for each in sides]

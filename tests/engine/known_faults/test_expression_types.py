@@ -28,6 +28,10 @@ UNIONS = (
     "SELECT {0} AS y FROM (SELECT a FROM t UNION SELECT d FROM t) AS q(a)",
     "WITH q AS (SELECT a FROM t EXCEPT SELECT 5000000000) SELECT {0} AS y FROM q",
 )
+VIEWS = {
+    "v": "SELECT CASE WHEN a > 1 THEN a ELSE 3000000000 END AS a FROM t",
+    "w": "SELECT a FROM t UNION ALL SELECT 3000000000",
+}
 TOO_LARGE = (
     "SELECT (CASE WHEN a > 1 THEN a ELSE 9223372036854775807 END) + 1 AS x FROM t",
     "SELECT -(CASE WHEN a > 1 THEN a ELSE -9223372036854775807 - 1 END) AS x FROM t",
@@ -41,13 +45,16 @@ def duck() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("CREATE TABLE t (a INT, d DECIMAL(9, 2))")
     connection.execute("INSERT INTO t VALUES (1, 1.5), (2, 2.25), (3, NULL), (NULL, 4)")
+    for name, sql in VIEWS.items():
+        connection.execute(f"CREATE VIEW {name} AS {sql}")
     return connection
 
 
 @pytest.fixture(scope="module")
 def made(duck: duckdb.DuckDBPyConnection) -> Session:
     table = duck.sql("FROM t").to_arrow_table()
-    return session({"t": memory(**{name: table.column(name) for name in table.column_names})})
+    columns = {name: table.column(name) for name in table.column_names}
+    return session({"t": memory(**columns), **VIEWS})
 
 
 def check(made: Session, duck: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -65,6 +72,12 @@ def test_arithmetic_of_case(made: Session, duck: duckdb.DuckDBPyConnection, shap
 def test_arithmetic_over_sets(made: Session, duck: duckdb.DuckDBPyConnection, shape: str) -> None:
     for computed in COMPUTED:
         check(made, duck, shape.format(computed.format("a")))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_arithmetic_over_views(made: Session, duck: duckdb.DuckDBPyConnection, view: str) -> None:
+    for computed in COMPUTED:
+        check(made, duck, f"SELECT {computed.format('a')} AS y FROM {view}")
 
 
 @pytest.mark.parametrize("sql", TOO_LARGE)
