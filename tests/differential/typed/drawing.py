@@ -64,7 +64,7 @@ class MakesSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What parts of statements contain each other: SELECTs and items of FROM."""
+    """Makes the parts of statements that contain each other: SELECTs and items of FROM."""
 
     select: MakesSelect
     source: MakesSource
