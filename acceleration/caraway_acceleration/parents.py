@@ -52,7 +52,7 @@ class Parents:
             await kept.reach(revision)
             if (shown := kept.current.shown) is not None:
                 log = shown.read_log
-                last = log[-1].chunk.sha256 if log else ""
+                last = log[-1].chunk.checksum if log else ""
                 states.append((each, *(part.key for part in shown.parts), str(len(log)), last))
         text = repr(states)
         return hashlib.sha256(text.encode()).hexdigest() if states else None

@@ -281,7 +281,7 @@ class Accelerations:
         if version is None:
             return None
         log = version.read_log
-        last = log[-1].chunk.sha256 if log else ""
+        last = log[-1].chunk.checksum if log else ""
         base = "+".join(part.key for part in version.parts)
         return base, f"{len(log)}:{last}", int(version.made_at.timestamp() * 1000)
 

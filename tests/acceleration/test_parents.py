@@ -28,7 +28,7 @@ class KeptCopy:
         self.reached.append(revision)
 
     def show(self, key: str, *logged: str) -> None:
-        log = tuple(SimpleNamespace(chunk=SimpleNamespace(sha256=each)) for each in logged)
+        log = tuple(SimpleNamespace(chunk=SimpleNamespace(checksum=each)) for each in logged)
         self.current.shown = SimpleNamespace(parts=(SimpleNamespace(key=key),), read_log=log)
 
 

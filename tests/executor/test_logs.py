@@ -317,7 +317,7 @@ async def test_a_damaged_log_is_named(tmp_path: Path) -> None:
     spec = await keyed(tmp_path)
     local = executor({"t": spec})
     entry = await logged(tmp_path, spec, (Op.DELETE, {"k": 1}, offset(1)))
-    gone = replace(entry, chunk=replace(entry.chunk, sha256="0" * 64))
+    gone = replace(entry, chunk=replace(entry.chunk, checksum="0" * 64))
 
     with pytest.raises(
         ExecutionError, match=r"dataset 't': a part of its stored rows is damaged or missing"

@@ -253,7 +253,7 @@ async def test_tasks_of_an_earlier_catalog_read_its_version_again(tmp_path: Path
     local.publish()  # The catalog before is kept: a task needs it.
     assert await eventually(lambda: freed(local), "the earlier version is let go")
 
-    names = [each.sha256 for each in first.chunks[:2]]
+    names = [each.checksum for each in first.chunks[:2]]
     run = task("SELECT count(*) FROM t", SCHEMAS, shares=[share(names)])
     assert await answer(local, run) == 500
     assert await eventually(lambda: freed(local), "the earlier version is let go")

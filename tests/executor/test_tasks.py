@@ -254,7 +254,7 @@ async def test_a_version_is_loaded_and_shown_by_the_heartbeat(tmp_path: Path) ->
     name = TableName("t")
 
     chunk = spec.chunks[0]
-    assert await of.load("here", name, spec, [chunk.sha256]) == 25
+    assert await of.load("here", name, spec, [chunk.checksum]) == 25
     assert not (await of.describe("here")).holds
     of.install(catalog({"t": spec}, 2))
     assert (await of.describe("here")).holds == (name,)

@@ -27,7 +27,7 @@ async def stored(folder: Path, rows: pa.Table, count: int = 1, key: str = "t") -
 def path_of(table: StoredTable, number: int = 0) -> Path:
     """Return the file of a chunk."""
     chunk = table.chunks[number]
-    name = f"{chunk.index:08d}-{chunk.sha256}.arrow"
+    name = f"{chunk.index:08d}-{chunk.checksum}.arrow"
     return Path(table.place.path) / table.key / name
 
 

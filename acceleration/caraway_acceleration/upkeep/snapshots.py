@@ -219,7 +219,7 @@ class DatasetSnapshots:
             snapshot.number,
             snapshot.made // 1_000_000,
             snapshot.mark,
-            snapshot.chunk.sha256,
+            snapshot.chunk.checksum,
             size,
             rows,
             current is not None and current.mark == snapshot.mark,
@@ -335,7 +335,7 @@ class DatasetSnapshots:
 def state_of(version: DatasetVersion) -> str:
     """Return an identifier of the rows that readers see of a version."""
     log = version.read_log
-    return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
+    return f"{version.key}/{log[-1].chunk.checksum if log else ''}"
 
 
 def _fingerprint(document: Mapping[str, Any]) -> str:

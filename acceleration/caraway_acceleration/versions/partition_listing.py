@@ -43,7 +43,7 @@ def _rows(
 ) -> Iterable[dict[str, Any]]:
     sizes: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for chunk in spec.chunks:
-        size = sizes[chunk.partition if spec.cut.terms else chunk.sha256]
+        size = sizes[chunk.partition if spec.cut.terms else chunk.checksum]
         size[0] += chunk.row_count
         size[1] += chunk.size_bytes
     for partition, owners in dealing.holders(spec, ready, spec.replicas).items():

@@ -139,7 +139,7 @@ def _read(stored: bytes) -> Any:
 
 
 def _chunk(chunk: ChunkInfo) -> list[Any]:
-    fields = [chunk.index, chunk.row_count, chunk.size_bytes, chunk.sha256]
+    fields = [chunk.index, chunk.row_count, chunk.size_bytes, chunk.checksum]
     if chunk.partition or chunk.key or chunk.home:
         fields += [chunk.partition, chunk.key, chunk.home]
     return fields

@@ -60,7 +60,7 @@ class ChunkFolder:
             ChecksumMismatchError: the bytes do not match the checksum in the name.
             OSError: the chunk cannot be written.
         """
-        if draft.sha256 != checksum_of(name):
+        if draft.checksum != checksum_of(name):
             raise ChecksumMismatchError(
                 f"the checksum of '{name}' does not match; send the chunk again"
             )
@@ -124,7 +124,7 @@ class ChunkDraft:
         self._sum = hashlib.sha256()
 
     @property
-    def sha256(self) -> str:
+    def checksum(self) -> str:
         return self._sum.hexdigest()
 
     def write(self, blocks: Iterable[bytes]) -> None:

@@ -19,7 +19,7 @@ class ChunkInfo:
     index: int
     row_count: int
     size_bytes: int
-    sha256: str
+    checksum: str
     partition: str = ""
     key: str = ""
     home: str = ""

@@ -107,7 +107,7 @@ def new_description(prefix: str) -> tuple[str, str]:
 
 def mark_of(prefix: str, identity: str, chunk: ChunkInfo) -> str:
     """Return the key that marks a snapshot as complete now."""
-    return f"{prefix}{time.time_ns():x}-{chunk.sha256}-{chunk.size_bytes}-{identity}"
+    return f"{prefix}{time.time_ns():x}-{chunk.checksum}-{chunk.size_bytes}-{identity}"
 
 
 def choice_of(prefix: str, found: FoundSnapshot, state: str) -> str:

@@ -141,7 +141,7 @@ def pack(chunks: Sequence[StoredChunk], schema: pa.Schema) -> pa.RecordBatch:
             "index": each.chunk.index,
             "row_count": each.chunk.row_count,
             "size_bytes": each.chunk.size_bytes,
-            "sha256": each.chunk.sha256,
+            "sha256": each.chunk.checksum,
             "partition": each.chunk.partition,
             "home": each.chunk.home,
         }

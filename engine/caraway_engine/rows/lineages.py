@@ -15,7 +15,7 @@ from caraway_engine.rows.held import Chunk, Chunks
 from caraway_engine.rows.merging import Merged
 from caraway_engine.rows.uniqueness import DuplicateError
 
-_ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
+_ids = attrgetter("chunk.checksum", "chunk.key", "chunk.index")
 Group = tuple[str | None, tuple[str, ...]]
 """The unit of merging: one partition, or all pieces that are not partitioned by the key."""
 SLICE_ROWS = 16 * 1024

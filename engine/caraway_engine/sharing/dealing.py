@@ -89,7 +89,7 @@ def _named(chunks: Sequence[ChunkInfo]) -> dict[str, ChunkInfo]:
     named: dict[str, ChunkInfo] = {}
     seen: Counter[str] = Counter()
     for each in chunks:
-        again = seen[each.sha256]
-        named[f"{each.sha256}.{again}" if again else each.sha256] = each
-        seen[each.sha256] += 1
+        again = seen[each.checksum]
+        named[f"{each.checksum}.{again}" if again else each.checksum] = each
+        seen[each.checksum] += 1
     return named

@@ -58,7 +58,7 @@ class KeptChunks:
 
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         """Return a chunk if it is in memory, or None."""
-        return self._held.get(chunk.sha256)
+        return self._held.get(chunk.checksum)
 
     async def bring(self, wanted: Iterable[MissingChunks]) -> list[Chunk]:
         """Load missing chunks. They stay in memory while the caller or a session references them.
@@ -100,7 +100,7 @@ class KeptChunks:
             if rows and not await _is_whole(store, key, chunk):
                 # The same rows give the same bytes, and so the name that versions refer to.
                 stored = await store.write_chunk(key, chunk.index, rows[0].schema, rows)
-                count += stored.sha256 == chunk.sha256
+                count += stored.checksum == chunk.checksum
         return count
 
     async def _copied(self, spec: StoredTable, chunk: ChunkInfo) -> Sequence[pa.RecordBatch] | None:
@@ -132,7 +132,7 @@ class KeptChunks:
     async def _chunk(self, missing_chunks: MissingChunks, chunk: ChunkInfo) -> Chunk:
         if (known := self.held(chunk)) is not None:
             return known
-        place = chunk.key or missing_chunks.spec.key, chunk.sha256
+        place = chunk.key or missing_chunks.spec.key, chunk.checksum
         reading = self._reading.get(place)
         if reading is None:
             reading = tasks.begin(self._read(missing_chunks, chunk))
@@ -146,7 +146,7 @@ class KeptChunks:
             missing_chunks.spec.is_mapped
             and (mapped := await self._map(missing_chunks, chunk)) is not None
         ):
-            self._held[chunk.sha256] = mapped
+            self._held[chunk.checksum] = mapped
             return mapped
         if not self._room.take_bytes(chunk.size_bytes):
             raise self._too_large(missing_chunks)
@@ -169,7 +169,7 @@ class KeptChunks:
         """Return a chunk whose bytes are counted until it is freed."""
         made = Chunk(tuple(rows))
         weakref.finalize(made, self._room.give, chunk.size_bytes).atexit = False
-        self._held[chunk.sha256] = made
+        self._held[chunk.checksum] = made
         return made
 
     async def _map(self, missing_chunks: MissingChunks, chunk: ChunkInfo) -> Chunk | None:
@@ -206,10 +206,10 @@ class KeptChunks:
         """
         if missing_chunks.spec.is_mapped and self._mapped.can_copy:
             return []
-        away = {chunk.sha256: chunk.size_bytes for chunk in missing_chunks.chunks}
+        away = {chunk.checksum: chunk.size_bytes for chunk in missing_chunks.chunks}
         here = [(chunk, known) for chunk in missing_chunks.chunks if (known := self.held(chunk))]
         for chunk, _ in here:
-            away.pop(chunk.sha256, None)
+            away.pop(chunk.checksum, None)
         needed = sum(away.values())
         if not self._room.has(needed):
             self._fresh.clear()

@@ -73,10 +73,10 @@ class MappedChunks:
         if self._folder is None or not isinstance(store, Remote):
             return None
         await asyncio.to_thread(self._open)
-        path = self._folder / chunks.file_name(0, chunk.sha256)
+        path = self._folder / chunks.file_name(0, chunk.checksum)
         with self._lock:
-            if chunk.sha256 in self._copies:
-                self._copies.move_to_end(chunk.sha256)
+            if chunk.checksum in self._copies:
+                self._copies.move_to_end(chunk.checksum)
         try:
             return await asyncio.to_thread(self._mapped, path, key, chunk)
         except ResultStoreError:
@@ -89,7 +89,7 @@ class MappedChunks:
         if self._folder is None:
             return None
         self._open()
-        path = self._folder / chunks.file_name(0, chunk.sha256)
+        path = self._folder / chunks.file_name(0, chunk.checksum)
         # Verify it again: the disk may have damaged it since.
         self._known.discard(path)
         try:
@@ -101,7 +101,7 @@ class MappedChunks:
         try:
             if path not in self._known:
                 with path.open("rb") as file:
-                    if digest(file) != chunk.sha256:
+                    if digest(file) != chunk.checksum:
                         raise chunks.damaged(key, chunk)
                 self._known.add(path)
             return list(pa.ipc.open_stream(pa.memory_map(str(path))))
@@ -136,23 +136,23 @@ class MappedChunks:
 
     def _keep(self, draft: Path, path: Path, key: str, chunk: ChunkInfo) -> None:
         with draft.open("rb") as file:
-            if digest(file) != chunk.sha256:
+            if digest(file) != chunk.checksum:
                 raise chunks.damaged(key, chunk)
             os.fsync(file.fileno())
         os.replace(draft, path)
         sync_folder(path.parent)
         self._known.add(path)
         with self._lock:
-            self._copies[chunk.sha256] = chunk.size_bytes
+            self._copies[chunk.checksum] = chunk.size_bytes
 
     def _make_room(self, size_bytes: int) -> None:
         """Remove copies to make room; existing maps keep their pages."""
         with self._lock:
             limit = self._limit_bytes or 0
             while self._copies and sum(self._copies.values()) + size_bytes > limit:
-                sha256, _ = self._copies.popitem(last=False)
+                checksum, _ = self._copies.popitem(last=False)
                 assert self._folder is not None
-                path = self._folder / chunks.file_name(0, sha256)
+                path = self._folder / chunks.file_name(0, checksum)
                 self._known.discard(path)
                 path.unlink(missing_ok=True)
 

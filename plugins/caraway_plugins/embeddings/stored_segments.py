@@ -26,7 +26,7 @@ KEY_BYTES = 32
 Hashes = NDArray[np.uint64]
 _NAME = re.compile(
     r"(?P<mark>[0-9a-f]{16})-(?P<made>[0-9a-f]{11})-(?P<all>[0-9a-f]+)-"
-    r"(?P<first>[0-9a-f]+)-(?P<rows>[0-9a-f]+)-(?P<sha256>[0-9a-f]{64})"
+    r"(?P<first>[0-9a-f]+)-(?P<rows>[0-9a-f]+)-(?P<checksum>[0-9a-f]{64})"
 )
 _VECTORS = b"caraway.vectors"
 
@@ -40,14 +40,14 @@ class SegmentName:
     size_bytes: int
     first_bytes: int
     row_count: int
-    sha256: str
+    checksum: str
 
     @property
     def key(self) -> str:
         """The key in the store."""
         return (
             f"{self.mark}-{self.made_ms:011x}-{self.size_bytes:x}-{self.first_bytes:x}-"
-            f"{self.row_count:x}-{self.sha256}"
+            f"{self.row_count:x}-{self.checksum}"
         )
 
     @classmethod
@@ -56,7 +56,7 @@ class SegmentName:
         if (match := _NAME.fullmatch(key)) is None:
             return None
         made, size, first, rows = (int(match[n], 16) for n in ("made", "all", "first", "rows"))
-        return cls(made, match["mark"], size, first, rows, match["sha256"])
+        return cls(made, match["mark"], size, first, rows, match["checksum"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def write(store: ResultStore, mark: str, made_ms: int, rows: Mapping[bytes, byte
     first = first.replace_schema_metadata({_VECTORS: json.dumps(asdict(of_vectors)).encode()})
     of_hashes = _described(0, first)
     size_bytes = of_hashes.size_bytes + of_vectors.size_bytes
-    name = SegmentName(made_ms, mark, size_bytes, of_hashes.size_bytes, len(keys), of_hashes.sha256)
+    name = SegmentName(made_ms, mark, size_bytes, of_hashes.size_bytes, len(keys), of_hashes.checksum)
     # The hashes come last: a segment whose vectors are not all there has no index.
     asyncio.run(_write(store, name.key, ((1, second), (0, first))))
     return SegmentIndex(name, hashes, of_vectors)
@@ -115,7 +115,7 @@ def index(store: ResultStore, name: SegmentName) -> SegmentIndex:
         DamagedChunkError: they are gone or changed.
         CarawayError: the store cannot be read.
     """
-    chunk = ChunkInfo(0, name.row_count, name.first_bytes, name.sha256)
+    chunk = ChunkInfo(0, name.row_count, name.first_bytes, name.checksum)
     table = asyncio.run(_read(store, name.key, chunk))
     try:
         described = json.loads(table.schema.metadata[_VECTORS])

@@ -54,7 +54,7 @@ def look(storage: Storage, path: str, name: TableName) -> FileListing:
         f"the snapshot {snapshot.number} of '{name}' in '{title}' is damaged or incomplete",
     )
     try:
-        described = files[f"{snapshot.description}/{chunks.file_name(0, snapshot.chunk.sha256)}"]
+        described = files[f"{snapshot.description}/{chunks.file_name(0, snapshot.chunk.checksum)}"]
         columns, names = _described(_description(storage, described, snapshot))
         rows = tuple(files[each] for each in names)
     except (CarawayError, KeyError, ValueError, TypeError, OSError, pa.ArrowException) as exc:
@@ -66,7 +66,7 @@ def _description(storage: Storage, file: FoundFile, snapshot: FoundSnapshot) -> 
     if file.size_bytes > _MOST_DESCRIPTION:
         raise ValueError("the description is too large")
     content = storage.read(file.path, 0, file.size_bytes)
-    if hashlib.sha256(content).hexdigest() != snapshot.chunk.sha256:
+    if hashlib.sha256(content).hexdigest() != snapshot.chunk.checksum:
         raise ValueError("the description has other bytes than its mark says")
     rows = pa.ipc.open_stream(content).read_all()
     document: Mapping[str, Any] = json.loads(rows.column(0)[0].as_py())
@@ -79,5 +79,5 @@ def _described(document: Mapping[str, Any]) -> tuple[pa.Schema, list[str]]:
     columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(part["schema"])))
     chunk_infos = [ChunkInfo(*each) for each in part["chunks"]]
     return columns, [
-        f"{each.key or key}/{chunks.file_name(each.index, each.sha256)}" for each in chunk_infos
+        f"{each.key or key}/{chunks.file_name(each.index, each.checksum)}" for each in chunk_infos
     ]

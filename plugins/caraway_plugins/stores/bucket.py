@@ -87,7 +87,7 @@ class BucketResultStore:
             chunk = await asyncio.to_thread(chunks.write, content, index, schema, batches)
             await obstore.put_async(
                 self._client,
-                f"{path}/{chunks.file_name(index, chunk.sha256)}",
+                f"{path}/{chunks.file_name(index, chunk.checksum)}",
                 content.getbuffer(),
                 use_multipart=chunk.size_bytes > _MULTIPART_BYTES,
                 chunk_size=_PART_BYTES,
@@ -170,7 +170,7 @@ class BucketResultStore:
         return answer
 
     def _chunk(self, key: str, chunk: ChunkInfo) -> str:
-        name = chunks.file_name(chunk.index, chunk.sha256)
+        name = chunks.file_name(chunk.index, chunk.checksum)
         return f"{self._path(chunks.checked_key(key))}/{name}"
 
     def _path(self, key: str) -> str:

@@ -19,7 +19,7 @@ GROUP_BYTES = 4 * MIB
 
 # Without separators and a leading dot, a name cannot leave its folder or match the workshop.
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
 
 def is_key(name: str) -> bool:
@@ -41,15 +41,15 @@ def checked_key(key: str) -> str:
     return key
 
 
-def file_name(index: int, sha256: str) -> str:
+def file_name(index: int, checksum: str) -> str:
     """Return the file name of a chunk; it has the checksum, so writers never collide.
 
     Raises:
         CarawayError: the index or the checksum is invalid.
     """
-    if index < 0 or not _SHA256.fullmatch(sha256):
-        raise CarawayError(f"chunk {index} with checksum {sha256!r} cannot be a stored chunk")
-    return f"{index:08d}-{sha256}.arrow"
+    if index < 0 or not _CHECKSUM.fullmatch(checksum):
+        raise CarawayError(f"chunk {index} with checksum {checksum!r} cannot be a stored chunk")
+    return f"{index:08d}-{checksum}.arrow"
 
 
 def write(
@@ -75,7 +75,7 @@ def write(
             raise writer.failure from exc
         raise
     rows = sum(batch.num_rows for batch in batches)
-    return ChunkInfo(index, rows, writer.size_bytes, writer.sha256)
+    return ChunkInfo(index, rows, writer.size_bytes, writer.checksum)
 
 
 def _reader(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatchReader:
@@ -143,8 +143,8 @@ def gone(key: str, index: int) -> DamagedChunkError:
     )
 
 
-def _check(sha256: str, key: str, chunk: ChunkInfo) -> None:
-    if sha256 != chunk.sha256:
+def _check(checksum: str, key: str, chunk: ChunkInfo) -> None:
+    if checksum != chunk.checksum:
         raise damaged(key, chunk)
 
 

@@ -103,7 +103,7 @@ class FolderResultStore:
         Raises:
             CarawayError: the key or the checksum is not valid in a file name.
         """
-        name = chunks.file_name(chunk.index, chunk.sha256)
+        name = chunks.file_name(chunk.index, chunk.checksum)
         return self._root / chunks.checked_key(key) / name
 
     async def delete(self, key: str) -> None:
@@ -128,7 +128,7 @@ class FolderResultStore:
         with _failing("stored", key, index), self._workshop.unfinished() as handle:
             with past_cache(handle) if self._is_past_cache else nullcontext(handle) as target:
                 chunk = chunks.write(target, index, schema, batches)
-            self._workshop.publish(handle, folder / chunks.file_name(index, chunk.sha256))
+            self._workshop.publish(handle, folder / chunks.file_name(index, chunk.checksum))
             return chunk
 
     def _read(self, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:

@@ -19,7 +19,7 @@ class HashingWriter(io.RawIOBase):
         """The error of the file; Arrow's writer passes on only its text."""
 
     @property
-    def sha256(self) -> str:
+    def checksum(self) -> str:
         return self._sum.hexdigest()
 
     def writable(self) -> bool:

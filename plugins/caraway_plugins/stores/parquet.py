@@ -49,7 +49,7 @@ def write_ids(files: Published, folder: str, ids: Mapping[Path, int], last_id: i
 
 def file_name(key: str, chunk: ChunkInfo) -> str:
     """Return the name of a stored file, below its place."""
-    name = chunks.file_name(chunk.index, chunk.sha256)
+    name = chunks.file_name(chunk.index, chunk.checksum)
     return f"{chunks.checked_key(key)}/{name.removesuffix('.arrow')}.parquet"
 
 

@@ -148,7 +148,7 @@ class RemoteResultStore:
             chunk = chunks.write(content, index, schema, batches)
         except pa.ArrowException as exc:
             raise ResultStoreError(f"{title}: its rows are not valid Arrow data") from exc
-        path = f"/chunks/{folder}/{chunks.file_name(index, chunk.sha256)}"
+        path = f"/chunks/{folder}/{chunks.file_name(index, chunk.checksum)}"
         length = {"Content-Length": str(chunk.size_bytes)}
         with content.getbuffer() as view:
             self._persistently(title, lambda: self._ask("PUT", path, _blocks(view), length))
@@ -239,7 +239,7 @@ class RemoteResultStore:
             time.sleep(pause_s)
 
     def _chunk(self, key: str, chunk: ChunkInfo) -> str:
-        name = chunks.file_name(chunk.index, chunk.sha256)
+        name = chunks.file_name(chunk.index, chunk.checksum)
         return f"/chunks/{self._below(chunks.checked_key(key))}/{name}"
 
     def _below(self, key: str) -> str:

@@ -67,7 +67,7 @@ def encode_manifest(manifest: StoredAnswer) -> bytes:
             "index": [chunk.index for chunk in manifest.chunks],
             "rows": [chunk.row_count for chunk in manifest.chunks],
             "sizes": [chunk.size_bytes for chunk in manifest.chunks],
-            "sha256": [chunk.sha256 for chunk in manifest.chunks],
+            "sha256": [chunk.checksum for chunk in manifest.chunks],
         }
     )
 

@@ -26,7 +26,7 @@ def test_last_part_names_the_base_and_has_its_columns() -> None:
 
 
 def test_chunks_are_in_the_order_of_the_rows_and_say_where_they_lie() -> None:
-    assert [(each.sha256, each.key) for each in VERSION.chunks] == [
+    assert [(each.checksum, each.key) for each in VERSION.chunks] == [
         ("a", "t.1"), ("b", "t.1"), ("c", ""),
     ]  # fmt: skip
 

@@ -167,7 +167,7 @@ async def test_copies_that_were_not_used_for_longest_go(
     await mapped.read(elsewhere, KEY, chunks[0])
     await mapped.read(elsewhere, KEY, chunks[2])
     names = {path.stem.partition("-")[2] for path in (tmp_path / "copies").glob("*.arrow")}
-    assert names == {chunks[0].sha256, chunks[2].sha256}
+    assert names == {chunks[0].checksum, chunks[2].checksum}
     await mapped.read(elsewhere, KEY, chunks[1])
     assert held == [batch(0)]
 

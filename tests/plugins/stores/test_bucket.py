@@ -121,7 +121,7 @@ async def test_chunk_is_one_arrow_stream_named_by_its_checksum(
     store, chunk = await stored(bucket)
     await store.check()
     ((name, content),) = objects(s3_server, bucket).items()
-    assert name == f"jobs/job-1/00000000-{chunk.sha256}.arrow"
+    assert name == f"jobs/job-1/00000000-{chunk.checksum}.arrow"
     assert len(content) == chunk.size_bytes
     assert pa.ipc.open_stream(content).read_all().num_rows == chunk.row_count
 

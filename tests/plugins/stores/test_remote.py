@@ -55,7 +55,7 @@ def own(running: RemoteStore) -> Iterator[RemoteStore]:
 
 async def test_chunks_lie_as_plain_files_below_the_prefix(own: RemoteStore) -> None:
     chunk = await opened(own).write_chunk("job-1", 2, SCHEMA, [rows(3)])
-    name = chunks.file_name(2, chunk.sha256)
+    name = chunks.file_name(2, chunk.checksum)
     assert (own.data / "p" / "jobs" / "job-1" / name).stat().st_size == chunk.size_bytes
     assert not list((own.data / ".unfinished").iterdir())
 
@@ -105,7 +105,7 @@ async def test_damaged_chunks_are_not_shown(
     monkeypatch.setattr(chunks, "MOST_IN_MEMORY", most)
     store = opened(own)
     chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(1000)])
-    path = own.data / "p" / "jobs" / "job-1" / chunks.file_name(0, chunk.sha256)
+    path = own.data / "p" / "jobs" / "job-1" / chunks.file_name(0, chunk.checksum)
     content = bytearray(path.read_bytes())
     content[-40] ^= 1
     path.write_bytes(content)

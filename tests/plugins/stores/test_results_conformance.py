@@ -95,7 +95,7 @@ async def test_reader_finishes_a_chunk_that_is_deleted_meanwhile(results: Result
 
 async def test_missing_chunks_are_refused(results: ResultStore) -> None:
     chunk = await results.write_chunk("job-1", 0, SCHEMA, [batch(1)])
-    other = dataclasses.replace(chunk, sha256="0" * 64)
+    other = dataclasses.replace(chunk, checksum="0" * 64)
     for key, asked in (
         ("job-2", chunk),
         ("job-1", other),
@@ -128,10 +128,10 @@ async def test_keys_that_are_not_plain_names_are_refused(results: ResultStore, k
     assert await results.keys() == ["job-1"]
 
 
-@pytest.mark.parametrize("sha256", ["", "../../x", "A" * 64, "0" * 63])
-async def test_checksums_cannot_name_other_files(results: ResultStore, sha256: str) -> None:
+@pytest.mark.parametrize("checksum", ["", "../../x", "A" * 64, "0" * 63])
+async def test_checksums_cannot_name_other_files(results: ResultStore, checksum: str) -> None:
     with pytest.raises(CarawayError):
-        await read(results, "job-1", ChunkInfo(0, 1, 1, sha256))
+        await read(results, "job-1", ChunkInfo(0, 1, 1, checksum))
 
 
 async def test_negative_index_is_refused(results: ResultStore) -> None:
@@ -162,4 +162,4 @@ async def test_chunks_are_files_of_this_host_or_are_copied_as_they_are(
         await results.delete("job-1")
         with pytest.raises(ResultStoreError, match=r"^result 'job-1': chunk 2 no longer exists"):
             await results.copy_chunk("job-1", chunk, tmp_path / "other")
-    assert hashlib.sha256(target.read_bytes()).hexdigest() == chunk.sha256
+    assert hashlib.sha256(target.read_bytes()).hexdigest() == chunk.checksum

@@ -129,7 +129,7 @@ class IndexedRunner:
         # Scores need the numbers of the whole table, which no executor has.
         key = (
             version_key,
-            tuple(each.chunk.sha256 for each in statement.logs.get(version_key, ())),
+            tuple(each.chunk.checksum for each in statement.logs.get(version_key, ())),
             by,
         )
         statistics = self._counted.get(key)

@@ -87,7 +87,7 @@ def lost(executor_id: ExecutorId) -> ExecutorLostError:
 async def test_each_partition_is_loaded_once_and_rows_are_counted_once() -> None:
     site = Site(E1, E2, E3)
     assert await site.loader.load(T, VERSION, NO_LOG) == 80
-    assert site.fleet.copies() == {chunk.sha256: 1 for chunk in CHUNKS}
+    assert site.fleet.copies() == {chunk.checksum: 1 for chunk in CHUNKS}
     assert {executor for executor, _ in site.fleet.loads} == {E1, E2, E3}
 
 
@@ -125,7 +125,7 @@ async def test_lost_executor_leaves_its_share_to_the_others() -> None:
     assert await site.loader.load(T, VERSION, NO_LOG) == 80
     assert site.membership.executors == [E1, E3]
     again = [(executor, names) for executor, names in site.fleet.loads if executor != E2][-2:]
-    assert sorted(name for _, names in again for name in names) == [c.sha256 for c in CHUNKS]
+    assert sorted(name for _, names in again for name in names) == [c.checksum for c in CHUNKS]
 
 
 async def test_executors_that_are_always_lost_are_an_error() -> None:
@@ -154,7 +154,7 @@ async def test_future_owner_loads_its_share_of_the_new_division_only() -> None:
     site = Site(E1, E2)
     for executor in (E1, E2, E3):
         await site.loader.load_share(T, VERSION, NO_LOG, (E1, E2, E3), executor)
-    assert site.fleet.copies() == {chunk.sha256: 1 for chunk in CHUNKS}
+    assert site.fleet.copies() == {chunk.checksum: 1 for chunk in CHUNKS}
     small = Site(E1, policy=SMALL)
     await small.loader.load_share(T, VERSION, NO_LOG, (E1, E2), E1)
     assert small.fleet.loads == []

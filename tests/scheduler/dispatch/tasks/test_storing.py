@@ -67,7 +67,7 @@ async def test_chunks_of_a_lost_attempt_do_not_count() -> None:
     stream = persistent([lost, word([chunk(0, 1)])], Attempts(ORDER))
     found = await words(stream)
     assert found == [chunk(0), chunk(1), begun(0, 1), chunk(0, 1)]
-    assert [each.sha256 for each in in_order(found)] == ["10"]
+    assert [each.checksum for each in in_order(found)] == ["10"]
     assert lost.is_closed
 
 
