@@ -244,7 +244,12 @@ class SteppedResults:
         pass
 
     async def write_chunk(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
         await self._loop.step()
         rows = pa.Table.from_batches(batches, schema)

@@ -113,13 +113,18 @@ def _arm_results(number: int, strike: Any) -> None:
     write, written = folder.FolderResultStore.write_chunk, 0
 
     async def write_chunk(
-        self: Any, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self: Any,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
         nonlocal written
         written += 1
         if written == number:
             strike()
-        return await write(self, key, index, schema, batches)
+        return await write(self, key, index, schema, batches, checksum)
 
     folder.FolderResultStore.write_chunk = write_chunk  # type: ignore[method-assign]
 

@@ -1,6 +1,5 @@
 """Stores chunks in a directory, atomically and durably. All calls block."""
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from caraway_plugins.stores import chunks
+from caraway_plugins.stores import checksums, chunks
+from caraway_plugins.stores.checksums import ChecksumWriter
 from caraway_plugins.stores.durable import UnfinishedFiles, sync_folder
 
 _WORKSHOP = ".unfinished"
@@ -60,7 +60,7 @@ class ChunkFolder:
             ChecksumMismatchError: the bytes do not match the checksum in the name.
             OSError: the chunk cannot be written.
         """
-        if draft.checksum != checksum_of(name):
+        if not draft.has_checksum(checksum_of(name) or ""):
             raise ChecksumMismatchError(
                 f"the checksum of '{name}' does not match; send the chunk again"
             )
@@ -121,16 +121,20 @@ class ChunkDraft:
 
     def __init__(self, handle: BinaryIO) -> None:
         self.handle = handle
-        self._sum = hashlib.sha256()
+        self._writer = ChecksumWriter(handle)
 
-    @property
-    def checksum(self) -> str:
-        return self._sum.hexdigest()
+    def has_checksum(self, checksum: str) -> bool:
+        """Return whether the bytes so far have the checksum."""
+        if self._writer.checksum == checksum:
+            return True
+        # It may be one of another release.
+        self.handle.flush()
+        with open(self.handle.name, "rb") as file:
+            return checksums.match(file, checksum)
 
     def write(self, blocks: Iterable[bytes]) -> None:
         for block in blocks:
-            self.handle.write(block)
-            self._sum.update(block)
+            self._writer.write(block)
 
 
 def _has_chunks(folder: Path) -> bool:

@@ -46,6 +46,21 @@ class ChunkWriter(Protocol):
 class ResultStore(ChunkWriter, Protocol):
     """Stores results as numbered chunks of Arrow IPC streams, under one key per result."""
 
+    async def write_chunk(
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
+    ) -> ChunkInfo:
+        """Store one chunk; the chunk is durable when this returns.
+
+        With the `checksum` of a chunk that is stored again, the chunk takes its place if the bytes
+        are the same.
+        """
+        ...
+
     async def check(self) -> None:
         """Check that the store can be used.
 

@@ -99,7 +99,9 @@ class KeptChunks:
             rows = await self._copied(wanted.spec, chunk)
             if rows and not await _is_whole(store, key, chunk):
                 # The same rows give the same bytes, and so the name that versions refer to.
-                stored = await store.write_chunk(key, chunk.index, rows[0].schema, rows)
+                stored = await store.write_chunk(
+                    key, chunk.index, rows[0].schema, rows, chunk.checksum
+                )
                 count += stored.checksum == chunk.checksum
         return count
 

@@ -20,9 +20,8 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.process import disks
 from caraway_core.protocols.results import ChunkInfo, ResultStore
-from caraway_plugins.stores import chunks
+from caraway_plugins.stores import checksums, chunks
 from caraway_plugins.stores.durable import sync_folder
-from caraway_plugins.stores.hashing import digest
 
 _SHARE_OF_DISK = 0.8
 
@@ -101,7 +100,7 @@ class MappedChunks:
         try:
             if path not in self._known:
                 with path.open("rb") as file:
-                    if digest(file) != chunk.checksum:
+                    if not checksums.match(file, chunk.checksum):
                         raise chunks.damaged(key, chunk)
                 self._known.add(path)
             return list(pa.ipc.open_stream(pa.memory_map(str(path))))
@@ -136,7 +135,7 @@ class MappedChunks:
 
     def _keep(self, draft: Path, path: Path, key: str, chunk: ChunkInfo) -> None:
         with draft.open("rb") as file:
-            if digest(file) != chunk.checksum:
+            if not checksums.match(file, chunk.checksum):
                 raise chunks.damaged(key, chunk)
             os.fsync(file.fileno())
         os.replace(draft, path)

@@ -102,7 +102,9 @@ def write(store: ResultStore, mark: str, made_ms: int, rows: Mapping[bytes, byte
     first = first.replace_schema_metadata({_VECTORS: json.dumps(asdict(of_vectors)).encode()})
     of_hashes = _described(0, first)
     size_bytes = of_hashes.size_bytes + of_vectors.size_bytes
-    name = SegmentName(made_ms, mark, size_bytes, of_hashes.size_bytes, len(keys), of_hashes.checksum)
+    name = SegmentName(
+        made_ms, mark, size_bytes, of_hashes.size_bytes, len(keys), of_hashes.checksum
+    )
     # The hashes come last: a segment whose vectors are not all there has no index.
     asyncio.run(_write(store, name.key, ((1, second), (0, first))))
     return SegmentIndex(name, hashes, of_vectors)

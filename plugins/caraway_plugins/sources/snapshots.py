@@ -4,7 +4,6 @@ The name of the dataset selects the snapshots, which are those of a dataset of t
 """
 
 import base64
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +19,7 @@ from caraway_core.protocols.snapshots import FoundSnapshot
 from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile, Storage
-from caraway_plugins.stores import chunks
+from caraway_plugins.stores import checksums, chunks
 
 FORMAT = "snapshot"
 _MOST_DESCRIPTION = 64 * 1024 * 1024
@@ -66,7 +65,7 @@ def _description(storage: Storage, file: FoundFile, snapshot: FoundSnapshot) -> 
     if file.size_bytes > _MOST_DESCRIPTION:
         raise ValueError("the description is too large")
     content = storage.read(file.path, 0, file.size_bytes)
-    if hashlib.sha256(content).hexdigest() != snapshot.chunk.checksum:
+    if not checksums.match(content, snapshot.chunk.checksum):
         raise ValueError("the description has other bytes than its mark says")
     rows = pa.ipc.open_stream(content).read_all()
     document: Mapping[str, Any] = json.loads(rows.column(0)[0].as_py())

@@ -72,7 +72,12 @@ class BucketResultStore:
             await anext(aiter(obstore.list(self._client, self._prefix or None)), None)
 
     async def write_chunk(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
         """Store one chunk; the chunk is durable when this returns.
 
@@ -84,7 +89,7 @@ class BucketResultStore:
         title = _title(key, index, "stored")
         content = io.BytesIO()
         with self._failing(title, path):
-            chunk = await asyncio.to_thread(chunks.write, content, index, schema, batches)
+            chunk = await asyncio.to_thread(chunks.write, content, index, schema, batches, checksum)
             await obstore.put_async(
                 self._client,
                 f"{path}/{chunks.file_name(index, chunk.checksum)}",

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, DamagedChunkError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_plugins.stores.hashing import HashingWriter, digest
+from caraway_plugins.stores import checksums
+from caraway_plugins.stores.checksums import ChecksumWriter
 
 MIB = 1024 * 1024
 MOST_IN_MEMORY = 64 * MIB
@@ -53,9 +54,16 @@ def file_name(index: int, checksum: str) -> str:
 
 
 def write(
-    target: BinaryIO, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    target: BinaryIO,
+    index: int,
+    schema: pa.Schema,
+    batches: Sequence[pa.RecordBatch],
+    checksum: str = "",
 ) -> ChunkInfo:
     """Write a chunk as one Arrow IPC stream, and compute its checksum while writing.
+
+    With the `checksum` of a chunk that is written again, it has the same one if its bytes are the
+    same.
 
     Buffers are aligned to 64 bytes. The engine copies decimals and views that are not aligned to 16
     bytes, and Arrow's own writer aligns only to 8.
@@ -64,7 +72,7 @@ def write(
         OSError: the target cannot be written, for example because its disk is full.
         pa.ArrowInvalid: a batch does not have the schema.
     """
-    writer = HashingWriter(target)
+    writer = ChecksumWriter(target, checksum)
     try:
         # Calls from the writer into Python are slow, so they are buffered.
         with io.BufferedWriter(writer, MIB) as sink:  # type: ignore[type-var]  # it is a raw stream
@@ -95,7 +103,7 @@ def read(source: BinaryIO, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.R
         DamagedChunkError: the bytes do not have the checksum.
     """
     if chunk.size_bytes > MOST_IN_MEMORY:
-        _check(digest(source), key, chunk)
+        _check(source, key, chunk)
         source.seek(0)
         yield from _groups(pa.ipc.open_stream(source))
         return
@@ -121,7 +129,7 @@ def unpack(content: pa.Buffer, key: str, chunk: ChunkInfo) -> Sequence[pa.Record
     Raises:
         DamagedChunkError: the bytes do not have the checksum.
     """
-    _check(digest(content), key, chunk)
+    _check(content, key, chunk)
     return list(pa.ipc.open_stream(content))
 
 
@@ -143,8 +151,8 @@ def gone(key: str, index: int) -> DamagedChunkError:
     )
 
 
-def _check(checksum: str, key: str, chunk: ChunkInfo) -> None:
-    if checksum != chunk.checksum:
+def _check(content: BinaryIO | pa.Buffer, key: str, chunk: ChunkInfo) -> None:
+    if not checksums.match(content, chunk.checksum):
         raise damaged(key, chunk)
 
 

@@ -72,7 +72,12 @@ class FolderResultStore:
             raise disks.failure(title, exc) from exc
 
     async def write_chunk(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
         """Store one chunk; the chunk is durable when this returns.
 
@@ -81,7 +86,7 @@ class FolderResultStore:
             DiskFullError: there is no space for the chunk.
             ResultStoreError: the chunk cannot be stored. No part of it remains.
         """
-        return await asyncio.to_thread(self._write, key, index, schema, batches)
+        return await asyncio.to_thread(self._write, key, index, schema, batches, checksum)
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
         """Yield the batches of a chunk, after a check of all of its bytes.
@@ -122,12 +127,17 @@ class FolderResultStore:
             raise disks.failure("results cannot be listed", exc) from exc
 
     def _write(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str,
     ) -> ChunkInfo:
         folder = self._root / chunks.checked_key(key)
         with _failing("stored", key, index), self._workshop.unfinished() as handle:
             with past_cache(handle) if self._is_past_cache else nullcontext(handle) as target:
-                chunk = chunks.write(target, index, schema, batches)
+                chunk = chunks.write(target, index, schema, batches, checksum)
             self._workshop.publish(handle, folder / chunks.file_name(index, chunk.checksum))
             return chunk
 

@@ -1,7 +1,6 @@
 """Writes rows as Parquet files that other systems read: one folder per key, one file per chunk."""
 
 import asyncio
-import hashlib
 import io
 import json
 import uuid
@@ -16,7 +15,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.iceberg import column_types, written_types
 from caraway_plugins.iceberg.column_types import Path
-from caraway_plugins.stores import chunks, published
+from caraway_plugins.stores import checksums, chunks, published
 from caraway_plugins.stores.published import Published
 
 _KIND = "parquet"
@@ -97,7 +96,7 @@ class ParquetWriter:
         compression = _compressible(own, dictionary)
         _write_rows(own, target, dictionary, compression)
         content = target.getvalue()
-        chunk = ChunkInfo(index, rows.num_rows, len(content), hashlib.sha256(content).hexdigest())
+        chunk = ChunkInfo(index, rows.num_rows, len(content), checksums.of(content))
         self._files.write(file_name(key, chunk), content)
         return chunk
 

@@ -85,7 +85,12 @@ class RemoteResultStore:
         await self._run(lambda: self._persistently(title, lambda: self._ask("POST", "/check")))
 
     async def write_chunk(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
         """Store one chunk; the chunk is durable when this returns.
 
@@ -93,7 +98,7 @@ class RemoteResultStore:
             CarawayError: the key or the index is not valid in a chunk name.
             ResultStoreError: the chunk cannot be stored.
         """
-        return await self._run(lambda: self._write(key, index, schema, batches))
+        return await self._run(lambda: self._write(key, index, schema, batches, checksum))
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
         """Yield the batches of a chunk, after a check of all of its bytes.
@@ -140,12 +145,17 @@ class RemoteResultStore:
         return await self._run(lambda: self._persistently(title, ask))
 
     def _write(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str,
     ) -> ChunkInfo:
         folder, title = self._below(chunks.checked_key(key)), _title(key, index, "stored")
         content = io.BytesIO()
         try:
-            chunk = chunks.write(content, index, schema, batches)
+            chunk = chunks.write(content, index, schema, batches, checksum)
         except pa.ArrowException as exc:
             raise ResultStoreError(f"{title}: its rows are not valid Arrow data") from exc
         path = f"/chunks/{folder}/{chunks.file_name(index, chunk.checksum)}"

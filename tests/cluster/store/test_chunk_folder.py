@@ -3,8 +3,10 @@
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from blake3 import blake3
 
 from caraway_cluster.store.chunk_folder import (
     ChecksumMismatchError,
@@ -167,3 +169,18 @@ def test_disk_space_is_reported(chunks: ChunkFolder) -> None:
 
     assert 0 < free <= total
     chunks.check_writable()
+
+
+@pytest.mark.parametrize("algorithm", [hashlib.sha256, blake3])
+def test_checksums_of_all_releases_are_accepted(chunks: ChunkFolder, algorithm: Any) -> None:
+    content = CONTENT * 100_000
+    name = f"00000000-{algorithm(content).hexdigest()}.arrow"
+    with chunks.new_draft() as draft:
+        draft.write([content[:-5], content[-5:]])
+        with pytest.raises(ChecksumMismatchError):
+            chunks.publish(draft, KEY, f"00000000-{algorithm(CONTENT).hexdigest()}.arrow")
+        chunks.publish(draft, KEY, name)
+    opened = chunks.open_chunk(KEY, name)
+    assert opened is not None
+    with opened:
+        assert opened.read() == content

@@ -40,9 +40,14 @@ class Elsewhere:
         await self._inner.check()
 
     async def write_chunk(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
-        return await self._inner.write_chunk(key, index, schema, batches)
+        return await self._inner.write_chunk(key, index, schema, batches, checksum)
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
         raise AssertionError("what is copied is not read and written")

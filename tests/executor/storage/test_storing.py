@@ -58,11 +58,16 @@ class HeldStore(FolderResultStore):
         self.begun: list[int] = []
 
     async def write_chunk(
-        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+        self,
+        key: str,
+        index: int,
+        schema: pa.Schema,
+        batches: Sequence[pa.RecordBatch],
+        checksum: str = "",
     ) -> ChunkInfo:
         self.begun.append(index)
         await self.may_go.wait()
-        return await super().write_chunk(key, index, schema, batches)
+        return await super().write_chunk(key, index, schema, batches, checksum)
 
 
 async def test_rows_are_read_back_as_they_were_and_word_says_where_they_are(

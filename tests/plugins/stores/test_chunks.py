@@ -5,8 +5,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.protocols.results import ChunkInfo
-from caraway_plugins.stores import chunks
-from caraway_plugins.stores.hashing import digest
+from caraway_plugins.stores import checksums, chunks
 
 _ALIGNMENT = 64
 ROWS = pa.table({
@@ -76,7 +75,7 @@ def test_chunk_that_an_earlier_release_wrote_is_read() -> None:
             stream.write_batch(batch)
     content = sink.getvalue()
 
-    found = chunks.unpack(content, "k", ChunkInfo(0, 9, content.size, digest(content)))
+    found = chunks.unpack(content, "k", ChunkInfo(0, 9, content.size, checksums.of(content)))
 
     assert pa.Table.from_batches(found).equals(pa.Table.from_batches(batches()))
 

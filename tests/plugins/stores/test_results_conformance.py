@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from blake3 import blake3
 
 from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_executor.storage.mapped import Local, Remote
+from caraway_plugins.stores import checksums
 
 SCHEMA = pa.schema(
     [
@@ -64,6 +66,21 @@ async def test_second_write_of_a_chunk_leaves_the_first_readable(results: Result
     assert again == first
     assert await read(results, "job-1", first) == [batch(1)]
     assert await read(results, "job-1", second) == [batch(2)]
+
+
+@pytest.mark.parametrize("algorithm", [hashlib.sha256, blake3])
+async def test_chunks_with_checksums_of_any_release_are_read_and_put_back(
+    results: ResultStore, algorithm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(checksums, "_ALGORITHMS", (algorithm,))
+        chunk = await results.write_chunk("job-1", 0, SCHEMA, [batch(1)])
+    assert await read(results, "job-1", chunk) == [batch(1)]
+    assert await results.write_chunk("job-1", 0, SCHEMA, [batch(1)], chunk.checksum) == chunk
+    other = await results.write_chunk("job-1", 0, SCHEMA, [batch(2)], chunk.checksum)
+    assert other.checksum != chunk.checksum
+    assert await read(results, "job-1", chunk) == [batch(1)]
+    assert await read(results, "job-1", other) == [batch(2)]
 
 
 async def test_keys_are_those_with_chunks(results: ResultStore) -> None:
@@ -162,4 +179,4 @@ async def test_chunks_are_files_of_this_host_or_are_copied_as_they_are(
         await results.delete("job-1")
         with pytest.raises(ResultStoreError, match=r"^result 'job-1': chunk 2 no longer exists"):
             await results.copy_chunk("job-1", chunk, tmp_path / "other")
-    assert hashlib.sha256(target.read_bytes()).hexdigest() == chunk.checksum
+    assert checksums.of(target.read_bytes()) == chunk.checksum
