@@ -10,7 +10,7 @@ import pytest
 from tests.kit.ray_cluster import Host
 
 ROOT = Path(__file__).parents[2]
-EARLIER = "f5456c310bc697c51e6c11c4c29c9b2f137d1ad1"
+EARLIER = "274796519eea498b6804104ea521e07eed480b58"
 """The release before: the tag of it, or the last commit with its protocol version."""
 MANAGEMENT = "cd3eca22c1e7805b7643131bd8ce3024f6338d0e"
 """The release before of the management service, whose database an upgrade leaves at work."""

@@ -18,7 +18,7 @@ class _Sum(Protocol):
     def hexdigest(self) -> str: ...
 
 
-_ALGORITHMS: Sequence[Callable[[], _Sum]] = (hashlib.sha256, blake3)
+_ALGORITHMS: Sequence[Callable[[], _Sum]] = (blake3, hashlib.sha256)
 """Of new chunks, and of those that another release stored. Both have 64 digits."""
 
 
