@@ -32,8 +32,6 @@ class ChecksumWriter(io.RawIOBase):
         self._known = known
         self._sums = [each() for each in (_ALGORITHMS if known else _ALGORITHMS[:1])]
         self.size_bytes = 0
-        self.failure: OSError | None = None
-        """The error of the file; Arrow's writer passes on only its text."""
 
     @property
     def checksum(self) -> str:
@@ -45,11 +43,7 @@ class ChecksumWriter(io.RawIOBase):
         return True
 
     def write(self, block: bytes | memoryview, /) -> int:  # type: ignore[override]  # Arrow's blocks
-        try:
-            written = self._target.write(block)
-        except OSError as exc:
-            self.failure = exc
-            raise
+        written = self._target.write(block)
         for each in self._sums:
             each.update(block)
         self.size_bytes += written

@@ -1,3 +1,4 @@
+import hashlib
 import io
 from decimal import Decimal
 
@@ -66,6 +67,17 @@ def test_what_is_read_is_written_again_with_the_same_checksum() -> None:
     again, _ = written(list(chunks.unpack(content, "k", info)))
 
     assert again == info
+
+
+def test_what_the_release_before_wrote_is_written_again_as_it_was() -> None:
+    before = chunks._as_before(SCHEMA, batches())
+    checksum = hashlib.sha256(before).hexdigest()
+    target = io.BytesIO()
+
+    info = chunks.write(target, 0, SCHEMA, batches(), checksum)
+
+    assert info == ChunkInfo(0, 9, len(before), checksum)
+    assert target.getvalue() == before
 
 
 def test_chunk_that_an_earlier_release_wrote_is_read() -> None:
