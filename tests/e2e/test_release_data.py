@@ -29,15 +29,20 @@ datasets:
 """
 
 
+def load(at: Child) -> None:
+    """Wait for datasets that take longer to load than the start waits."""
+    until(lambda: at.api.get("/v1/ready").status_code == 200, "all datasets are ready")
+
+
 def send(at: Child, *ids: int) -> None:
+    load(at)
     events = [{"op": "c", "before": None, "after": {"id": each, "v": each * 2}} for each in ids]
     answer = at.api.post("/v1/datasets/accounts/cdc", json=events)
     assert answer.status_code == 200, answer.text
 
 
 def check(at: Child, *ids: int) -> None:
-    # Rows that take longer than two seconds are loaded after the start.
-    until(lambda: at.api.get("/v1/ready").status_code == 200, "the datasets are not ready")
+    load(at)
     found = at.sql("SELECT id, v FROM accounts ORDER BY id").json()
     assert found == [{"id": each, "v": each * 2} for each in ids]
     assert at.sql("SELECT count(*) AS n FROM people").json() == [{"n": 2}]
