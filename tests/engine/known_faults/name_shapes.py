@@ -5,7 +5,7 @@ table may have the name of the table that they read. All rows are in a total ord
 or a position is the only kind of key, because DuckDB reads names inside sort keys differently.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -203,7 +203,7 @@ TRIGGERS = {
     ),
     "false-orders": Trigger(
         "t", _OF_T,
-        ("max(k) OVER (ORDER BY v DESC ROWS 1 PRECEDING)", "min(k) OVER (ORDER BY v)",
+        ("max(k) OVER (ORDER BY v DESC, k ROWS 1 PRECEDING)", "min(k) OVER (ORDER BY v)",
          "count(*) OVER (PARTITION BY k ORDER BY v ROWS 1 PRECEDING)"),
         shapes=("plain", "set", "nested"),
     ),
@@ -311,6 +311,20 @@ def filtered_groups(draw: DrawFn, trigger: Trigger) -> tuple[str, str]:
     return f"{head} HAVING {written} {rest}", f"{head} HAVING {meant} {rest}"
 
 
+def probes(trigger: Trigger) -> Iterator[str]:
+    """Yield statements for DuckDB that show each part of the trigger over each of its sources."""
+    where = f" WHERE {trigger.always}" if trigger.always else ""
+    sources = [f"{trigger.from_ or trigger.table}{where}"]
+    if "nested" in trigger.shapes:
+        sources += [f"({inner}) AS {trigger.table}" for inner in _inner(trigger)]
+    for source in sources:
+        for value in (*trigger.values, *trigger.conditions):
+            yield f"SELECT {', '.join(trigger.columns)}, {value} FROM {source} ORDER BY ALL"
+        for aggregate in trigger.aggregates:
+            for key in trigger.columns[:2]:
+                yield f"SELECT {key}, {aggregate} FROM {source} GROUP BY {key} ORDER BY ALL"
+
+
 _MOST_ITEMS = 3
 _SETS = ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
 
@@ -403,12 +417,7 @@ def _set(draw: DrawFn, trigger: Trigger) -> str:
 @st.composite
 def _nested(draw: DrawFn, trigger: Trigger) -> str:
     """Read a SELECT whose columns have swapped names, under the name of its own table."""
-    first, *others = trigger.columns
-    swapped = dict(zip(trigger.columns, [*others, first], strict=True))
-    kinds = draw(st.booleans())
-    items = ", ".join(f"{a} AS {b if kinds else a}" for a, b in swapped.items())
-    always = f" WHERE {trigger.always}" if trigger.always else ""
-    inner = f"SELECT {items if _may_swap(trigger) else '*'} FROM {trigger.table}{always}"
+    inner = draw(st.sampled_from(_inner(trigger)))
     shape = draw(st.sampled_from(("plain", "grouped") if trigger.aggregates else ("plain",)))
     free = Trigger(
         trigger.table, trigger.columns, trigger.values, trigger.conditions, trigger.aggregates
@@ -418,6 +427,16 @@ def _nested(draw: DrawFn, trigger: Trigger) -> str:
         return f"WITH {trigger.table} AS ({inner}) {outer}"
     from_ = f"({inner}) AS {trigger.table}"
     return draw(_ordered(draw(_select(free, shape, from_)), _MOST_ITEMS))
+
+
+def _inner(trigger: Trigger) -> Sequence[str]:
+    """Return SELECTs of all columns, under their own names and under those of the next ones."""
+    rest = f" FROM {trigger.table}" + (f" WHERE {trigger.always}" if trigger.always else "")
+    if not _may_swap(trigger):
+        return (f"SELECT *{rest}",)
+    first, *others = trigger.columns
+    names = (trigger.columns, (*others, first))
+    return tuple(f"SELECT {_listed(trigger.columns, each)}{rest}" for each in names)
 
 
 def _may_swap(trigger: Trigger) -> bool:

@@ -20,13 +20,18 @@ VIEWS = {
 _SINGLE = frozenset({"one_file", "many", "named"})
 
 
-def build(folder: Path) -> Dataset:
-    """Write each table as one or two files."""
-    for name, table in tables().items():
+def build(folder: Path, is_backwards: bool = False) -> Dataset:
+    """Write each table as one or two files, if wanted with its last row first."""
+    for name, forwards in tables().items():
+        table = _backwards(forwards) if is_backwards else forwards
         spread = SINGLE if name in _SINGLE or table.num_rows < 2 else _HALVES
         rows_of_a_group = 2 if table.num_rows < 100 else 10_000
         datasets.write(folder / name, table, spread, rows_of_a_group)
     return Dataset("faulty", folder, VIEWS)
+
+
+def _backwards(table: pa.Table) -> pa.Table:
+    return table.take(pa.array(reversed(range(table.num_rows)), pa.int64()))
 
 
 def tables() -> dict[str, pa.Table]:

@@ -12,8 +12,14 @@ from tests.differential import judging
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.differential.judging import Judge
-from tests.engine.known_faults.name_shapes import NEW_NAMES, TRIGGERS, filtered_groups, statements
-from tests.engine.known_faults.tables import tables
+from tests.engine.known_faults import tables
+from tests.engine.known_faults.name_shapes import (
+    NEW_NAMES,
+    TRIGGERS,
+    filtered_groups,
+    probes,
+    statements,
+)
 from tests.kit import generating
 
 pytestmark = pytest.mark.answers
@@ -54,6 +60,14 @@ def duck(faulty: Dataset) -> Iterator[Judge]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def backwards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    """Open a judge whose tables have the same rows in the opposite order."""
+    dataset = tables.build(tmp_path_factory.mktemp("backwards"), is_backwards=True)
+    with judging.judge(dataset) as opened:
+        yield opened
+
+
 def agree(sql: str, runner: Runner, duck: Judge, tally: Tally, meaning: str = "") -> None:
     note(sql)
     tally.asked += 1
@@ -73,7 +87,13 @@ def test_each_remedy_has_a_trigger() -> None:
 
 @pytest.mark.parametrize("fault", FILTERED)
 def test_new_names_in_having_are_columns_of_no_table(fault: str) -> None:
-    assert not {*NEW_NAMES} & {*tables()[TRIGGERS[fault].table].column_names}
+    assert not {*NEW_NAMES} & {*tables.tables()[TRIGGERS[fault].table].column_names}
+
+
+@pytest.mark.parametrize("fault", TRIGGERS)
+def test_no_part_depends_on_the_order_of_rows(fault: str, duck: Judge, backwards: Judge) -> None:
+    for sql in probes(TRIGGERS[fault]):
+        assert duck.in_order(sql) == backwards.in_order(sql), sql
 
 
 @pytest.mark.parametrize("fault", TRIGGERS)
