@@ -431,7 +431,8 @@ def _nested(draw: DrawFn, trigger: Trigger) -> str:
 
 def _inner(trigger: Trigger) -> Sequence[str]:
     """Return SELECTs of all columns, under their own names and under those of the next ones."""
-    rest = f" FROM {trigger.table}" + (f" WHERE {trigger.always}" if trigger.always else "")
+    source = trigger.from_ or trigger.table
+    rest = f" FROM {source}" + (f" WHERE {trigger.always}" if trigger.always else "")
     if not _may_swap(trigger):
         return (f"SELECT *{rest}",)
     first, *others = trigger.columns

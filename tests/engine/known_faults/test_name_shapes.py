@@ -93,7 +93,9 @@ def test_new_names_in_having_are_columns_of_no_table(fault: str) -> None:
 @pytest.mark.parametrize("fault", TRIGGERS)
 def test_no_part_depends_on_the_order_of_rows(fault: str, duck: Judge, backwards: Judge) -> None:
     for sql in probes(TRIGGERS[fault]):
-        assert duck.in_order(sql) == backwards.in_order(sql), sql
+        rows = duck.in_order(sql)
+        assert rows is not None, f"DuckDB refuses {sql}"
+        assert rows == backwards.in_order(sql), sql
 
 
 @pytest.mark.parametrize("fault", TRIGGERS)
