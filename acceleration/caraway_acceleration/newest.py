@@ -79,7 +79,7 @@ class NewestVersions:
         """Wait until a statement would read everything that any scheduler has acknowledged.
 
         Raises:
-            UnavailableError: the state store does not respond in time.
+            UnavailableError: the state store or the readers of a dataset are not ready in time.
         """
         if names := self.mentioned(sql):
             await self._freshness.reach(names)

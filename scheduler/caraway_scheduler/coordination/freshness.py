@@ -14,7 +14,7 @@ from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_core.ids import TableName
 
 WAIT_S = 5.0
-"""The seconds that a statement waits for the state store before it is refused."""
+"""The seconds that a statement waits for the state store and the readers before it is refused."""
 _LONGEST_READ = 256 * 1024
 """Longer texts count as reading every dataset.
 
@@ -86,17 +86,18 @@ class Freshness:
         """Let readers see these datasets at least as they are acknowledged now.
 
         Raises:
-            UnavailableError: the current revisions could not be read in time.
+            UnavailableError: the current revisions could not be read, or reached, in time.
         """
+        late = "the state store did not report the acknowledged changes in time"
         try:
             async with asyncio.timeout(self._wait_s):
                 newest = await self._newest(names)
                 for name in names:
+                    late = f"the acknowledged version of dataset {name!r} was not in use in time"
                     await self._reach(name, newest[name])
         except TimeoutError:
             raise UnavailableError(
-                "the state store did not report the acknowledged changes in time; try again, "
-                "or set runtime.query.consistency to eventual"
+                f"{late}; try again, or set runtime.query.consistency to eventual"
             ) from None
 
     async def aclose(self) -> None:

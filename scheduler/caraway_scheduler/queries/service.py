@@ -48,7 +48,7 @@ class FreshReads(Protocol):
         """Wait until a statement would read everything that was acknowledged before now.
 
         Raises:
-            UnavailableError: the state store does not respond in time.
+            UnavailableError: the state store or the readers of a dataset are not ready in time.
             StateAwayError: the state store reports that it is unavailable.
         """
         ...

@@ -89,7 +89,19 @@ async def test_statements_during_a_call_share_the_next_call() -> None:
 async def test_the_wait_for_the_store_is_bounded() -> None:
     store = Store()
     fresh = Freshness(store.read, store.reach, wait_s=0.02)
-    with pytest.raises(UnavailableError, match="try again"):
+    with pytest.raises(UnavailableError, match=r"state store did not report .* try again"):
+        await fresh.reach(frozenset({A}))
+    await fresh.aclose()
+
+
+async def test_a_dataset_whose_readers_wait_too_long_is_named() -> None:
+    async def never(_name: TableName, _revision: int) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    store = Store()
+    store.may_answer.set()
+    fresh = Freshness(store.read, never, wait_s=0.02)
+    with pytest.raises(UnavailableError, match=r"dataset 'a_table' was not in use .* try again"):
         await fresh.reach(frozenset({A}))
     await fresh.aclose()
 
