@@ -7,9 +7,6 @@ from caraway_core.concurrency.tasks import Tasks
 from caraway_executor.resources import freeing
 from caraway_executor.resources.memory_in_use import OwnMemory
 
-_WORTH_BYTES = 64 * 1024 * 1024
-"""With less to win, the time of a core is worth more."""
-
 
 class Resting:
     """Watches a process for calm. Call `worked` at the end of each work."""
@@ -44,7 +41,7 @@ class Resting:
             self._loop.call_later(max(left_s, self._calm_s / 4), self._look)
             return
         self._is_waiting = False
-        if self._memory.measure_bytes() - self._left_bytes >= _WORTH_BYTES:
+        if self._memory.measure_bytes() - self._left_bytes >= freeing.WORTH_BYTES:
             self._tasks.spawn(self._rest(), "return free memory")
 
     async def _rest(self) -> None:

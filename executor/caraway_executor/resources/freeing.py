@@ -18,6 +18,9 @@ CALM_S = 12.0
 """The idle time before a process returns memory, which the next statement would need again.
 Threads of the engine that read files end after 10 s without work, and leave what they have."""
 
+WORTH_BYTES = 64 * 1024 * 1024
+"""The growth from which memory is returned. With less to win, the time of a core is worth more."""
+
 
 def give_back_after(row_count: int) -> None:
     """Return what building an index over this number of rows left behind."""
@@ -26,7 +29,7 @@ def give_back_after(row_count: int) -> None:
 
 
 def give_back() -> None:
-    """Return the free memory of this process to the system. Blocks, for some 0.1 s."""
+    """Return the free memory of this process to the system. Blocks, for some 0.4 s."""
     returning.give_back()
     _trim_heaps()
 

@@ -62,11 +62,18 @@ class MemoryInUse:
     """
 
     def __init__(
-        self, room: TaskMemory, memory: OwnMemory, clock: SecondsClock = time.monotonic
+        self,
+        room: TaskMemory,
+        memory: OwnMemory,
+        clock: SecondsClock = time.monotonic,
+        worth_bytes: int = freeing.WORTH_BYTES,
     ) -> None:
+        """With less than `worth_bytes` to win since the last time, memory is not returned."""
         self._room = room
         self._memory = memory
         self._clock = clock
+        self._worth_bytes = worth_bytes
+        self._left_bytes = 0
         self._idle_bytes = 0
         self._ended_tasks = 0
         self._worked_s = 0.0
@@ -89,8 +96,9 @@ class MemoryInUse:
             return max(counted, resident - self._idle_bytes)
         if self._has_worked and now_s - self._worked_s >= freeing.CALM_S:
             self._has_worked = False
-            await asyncio.to_thread(self._memory.give_back)
-            resident = self._memory.measure_bytes()
+            if resident - self._left_bytes >= self._worth_bytes:
+                await asyncio.to_thread(self._memory.give_back)
+                resident = self._left_bytes = self._memory.measure_bytes()
         # Resident memory that is not counted: code, caches and memory that is kept for later.
         self._idle_bytes = max(0, resident - counted)
         return counted

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from caraway_core.settings import ENGINE_VARIABLES
 
 _MIB = 1024 * 1024
@@ -74,6 +76,56 @@ until(is_returned, "memory is returned", 60)
 print(json.dumps([idle, after, kept()]))
 executor.close()
 """
+
+# A sort, whose rows stay with the thread that made them. With one partition nothing is exchanged.
+SORT = """
+import asyncio, json, os, sys
+from caraway_core.ids import new_query_id
+from caraway_core.statements import Statement
+from caraway_engine.execution.settings import EngineSettings
+from caraway_executor.resources import freeing, usage
+from caraway_executor.statements.local import LocalExecutor
+from tests.kit.engine import snapshot
+
+SORTED = '''
+SELECT count(*) AS n, max(r) AS m FROM (SELECT row_number() OVER (ORDER BY b.v % 101, a.v) AS r
+FROM (SELECT unnest(generate_series(1, 40000)) AS v) a
+JOIN (SELECT unnest(generate_series(1, 20000)) AS v) b ON a.v % 200 = b.v % 200)
+'''
+
+async def run(sql):
+    async for _ in await executor.execute(new_query_id(), Statement(sql, {})):
+        pass
+
+executor = LocalExecutor(EngineSettings(int(sys.argv[1])))
+executor.install(snapshot({}))
+def kept():
+    return usage.kept_bytes(os.getpid())
+
+asyncio.run(run("SELECT 1"))
+idle = kept()
+asyncio.run(run(SORTED))
+after = kept()
+for _ in range(3):
+    freeing.give_back()
+print(json.dumps([idle, after, kept()]))
+executor.close()
+"""
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_all_threads_return_what_a_sort_left(partitions: int) -> None:
+    environment = {**os.environ, **ENGINE_VARIABLES}
+    done = subprocess.run(
+        [sys.executable, "-c", SORT, str(partitions)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    idle, after, left = json.loads(done.stdout)
+    assert after - idle > 100 * _MIB, "the statement is too small to show anything"
+    assert left - idle < (after - idle) / 4
 
 
 def test_resident_memory_falls_after_a_large_statement() -> None:

@@ -48,7 +48,7 @@ class Time:
 
 async def test_memory_that_is_kept_for_later_is_not_in_use() -> None:
     process, room, time = Process(), TaskMemory(1000), Time()
-    measured = MemoryInUse(room, process, time)
+    measured = MemoryInUse(room, process, time, worth_bytes=0)
     assert await measured.measure(0) == 0
     process.resident = 400
     assert await measured.measure(1) == 300
@@ -70,13 +70,24 @@ async def test_memory_that_is_kept_for_later_is_not_in_use() -> None:
 
 async def test_work_between_heartbeats_is_work() -> None:
     process, time = Process(), Time()
-    measured = MemoryInUse(TaskMemory(None), process, time)
+    measured = MemoryInUse(TaskMemory(None), process, time, worth_bytes=0)
     for ended in (1, 2, 2):
         assert await measured.measure(0, ended) == 0
         time.now_s += CALM_S - 1
     assert process.given == 0
     await measured.measure(0, 2)
     assert process.given == 1
+
+
+async def test_little_growth_since_the_last_time_returns_nothing() -> None:
+    process, time = Process(), Time()
+    measured = MemoryInUse(TaskMemory(None), process, time, worth_bytes=100)
+    for resident, given in ((100, 1), (179, 1), (180, 2), (160, 2), (259, 2), (260, 3)):
+        process.resident = resident
+        await measured.measure(1)
+        time.now_s += CALM_S
+        await measured.measure(0)
+        assert process.given == given
 
 
 async def test_an_executor_that_is_never_idle_does_not_count_what_was_offered() -> None:
@@ -138,7 +149,7 @@ async def test_rows_count_even_where_they_are_not_resident() -> None:
 async def test_the_next_statement_keeps_what_was_freed() -> None:
     process = Process()
     time = Time()
-    measured = MemoryInUse(TaskMemory(None), process, time)
+    measured = MemoryInUse(TaskMemory(None), process, time, worth_bytes=0)
     for active in (1, 0) * 3:
         await measured.measure(active)
         time.now_s += CALM_S / 2
