@@ -27,12 +27,29 @@ def batch(
     Raises:
         DatasetError: a value does not fit its column.
     """
+    given = {field.name: [row.get(field.name) for row in rows] for field in schema}
+    return batch_of(given, schema, texts, title)
+
+
+def batch_of(
+    given: Mapping[str, Sequence[Any] | pa.Array],
+    schema: pa.Schema,
+    texts: frozenset[str],
+    title: str,
+) -> pa.RecordBatch:
+    """Do as `batch` with the values of each column; arrays are those of the result.
+
+    Raises: as `batch`.
+    """
     columns = []
     for field in schema:
+        column = given[field.name]
+        if isinstance(column, pa.Array):
+            columns.append(column)
+            continue
         is_text = field.name in texts and types.is_string(field.type)
-        given = [row.get(field.name) for row in rows]
         try:
-            columns.append(_column(given, field.type, _as_text if is_text else _fit(field.type)))
+            columns.append(_column(column, field.type, _as_text if is_text else _fit(field.type)))
         except (ValueError, TypeError, OverflowError, InvalidOperation, pa.ArrowException) as exc:
             said = f" ({exc})" if type(exc) is ValueError else ""
             raise DatasetError(

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from caraway_plugins.sources.api import filtering, pointers, values
 from caraway_plugins.sources.documents import json_texts
 
 Documents = Sequence[Mapping[str, Any]]
+ColumnValues: TypeAlias = Sequence[Any] | pa.Array
+Columns = Mapping[str, ColumnValues]
+"""The values of documents by the names of columns. All columns have as many."""
 
 
 class DocumentReads(Protocol):
@@ -26,8 +29,8 @@ class DocumentReads(Protocol):
 
     def pages(
         self, table: "DocumentTable", request: RowRequest, stopped: threading.Event
-    ) -> Iterable[Documents]:
-        """Yield the documents of a request, in parts.
+    ) -> Iterable[Documents | Columns]:
+        """Yield the documents of a request, in parts, or the values of its columns.
 
         It may yield others, too: the table applies all filters. A field that no column reads may
         be missing.
@@ -67,7 +70,7 @@ class DocumentTable(TableSpec):
         """Return the filters of columns that are fields of documents, and not of nested objects."""
         return () if self.unnest_depth else request.filters
 
-    def batch(self, documents: Documents, names: Iterable[str]) -> pa.RecordBatch:
+    def batch(self, documents: Documents | Columns, names: Iterable[str]) -> pa.RecordBatch:
         """Return documents as rows with some columns.
 
         Raises:
@@ -75,6 +78,8 @@ class DocumentTable(TableSpec):
         """
         title = self.reads.title
         schema = pa.schema([self.schema.field(name) for name in names])
+        if isinstance(documents, Mapping):
+            return values.batch_of(documents, schema, frozenset(), title)
         if self.unnest_depth:
             documents = [pointers.unnested(each, self.unnest_depth, title) for each in documents]
         if texts := self.texts.intersection(schema.names):

@@ -6,21 +6,23 @@ search is one of a shard: with as many slices as shards, a slice is a shard.
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_core.errors import DatasetError
 from caraway_core.tables import TableSplit
 from caraway_core.tables.scanners import RowRequest
-from caraway_plugins.sources.documents.table import Documents, DocumentTable
+from caraway_plugins.sources.documents.table import Columns, DocumentTable
 from caraway_plugins.sources.opensearch import connecting, filters
 from caraway_plugins.sources.opensearch.connecting import SearchClient, SearchLogin
 from caraway_plugins.sources.opensearch.rules import FieldRule
-from caraway_plugins.sources.opensearch.values import SourceReader
+from caraway_plugins.sources.opensearch.source_reader import SourceReader
 
 _PAGE = 1_000
 _KEEP = "5m"
 INDEX = "_index"
+Hits = Sequence[Mapping[str, Any]]
 OUTSIDE = (filters.ID, INDEX)
 """Columns that are beside the fields of a document."""
 
@@ -59,7 +61,7 @@ class SearchReads:
 
     def pages(
         self, table: DocumentTable, request: RowRequest, stopped: threading.Event
-    ) -> Iterator[Documents]:
+    ) -> Iterator[Columns]:
         asked = [each for each in request.splits if isinstance(each, ShardSplit)]
         if not asked:
             asked = list(shards_of(self.indexes))
@@ -100,8 +102,8 @@ class _Documents:
             "_source": (reads.is_whole and len(read) >= len(table.schema)) or fields or False,
         }
         # A limit counts rows that pass all filters.
-        is_short = request.limit is not None and not request.filters
-        self._size = min(reads.page, max(request.limit or 1, 1)) if is_short else reads.page
+        self._is_short = request.limit is not None and not request.filters
+        self._size = min(reads.page, max(request.limit or 1, 1)) if self._is_short else reads.page
         schema = table.schema
         chosen = [schema.field(name) for name in fields]
         searched = {each.column for each in reads.rules}
@@ -109,7 +111,14 @@ class _Documents:
 
     def pages(
         self, client: SearchClient, point: str, part: ShardSplit, stopped: threading.Event
-    ) -> Iterator[Documents]:
+    ) -> Iterator[Columns]:
+        pages = self._hits_by_page(client, point, part, stopped)
+        for hits in pages if self._is_short else _read_ahead(pages):
+            yield self._columns(hits)
+
+    def _hits_by_page(
+        self, client: SearchClient, point: str, part: ShardSplit, stopped: threading.Event
+    ) -> Iterator[Hits]:
         body, size = {**self._body, "pit": {"id": point, "keep_alive": _KEEP}}, self._size
         if part.total > 1:
             body["slice"] = {"id": part.number, "max": part.total}
@@ -121,14 +130,12 @@ class _Documents:
                     raise
                 size = max(size // 4, 1)  # The page is too large.
                 continue
-            yield [self._document(each) for each in hits]
+            yield hits
             if len(hits) < size:
                 return
             body["search_after"] = hits[-1]["sort"]
 
-    def _hits(
-        self, client: SearchClient, body: Mapping[str, Any], index: str
-    ) -> Sequence[Mapping[str, Any]]:
+    def _hits(self, client: SearchClient, body: Mapping[str, Any], index: str) -> Hits:
         title = self._reads.title
         try:
             answer = client.search(None, body)
@@ -146,9 +153,18 @@ class _Documents:
                 f"{title} has other indexes or shards than when it was looked up; repeat the "
                 "statement in half a minute",
             )
-        found: Sequence[Mapping[str, Any]] = answer["hits"]["hits"]
+        found: Hits = answer["hits"]["hits"]
         return found
 
-    def _document(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
-        values = self._reader.values(hit.get("_source") or {})
-        return {filters.ID: hit["_id"], INDEX: hit["_index"], **values}
+    def _columns(self, hits: Hits) -> Columns:
+        outside = {name: [each[name] for each in hits] for name in OUTSIDE}
+        return outside | self._reader.columns(each.get("_source") or {} for each in hits)
+
+
+def _read_ahead(pages: Iterator[Hits]) -> Iterator[Hits]:
+    """Yield pages, and ask for the next one meanwhile."""
+    with ThreadPoolExecutor(1, "next page of an index") as ahead:
+        following = ahead.submit(next, pages, None)
+        while (page := following.result()) is not None:
+            following = ahead.submit(next, pages, None)
+            yield page

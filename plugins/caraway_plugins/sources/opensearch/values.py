@@ -6,7 +6,7 @@ A field takes a number as a text, one value or a list of values, and `a.b` for t
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from types import NoneType
@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.errors import DatasetError
 from caraway_plugins.sources.documents import json_texts
 
 types = pa.types
@@ -27,53 +26,6 @@ _TRUTH: Mapping[bool | str, bool] = {
     True: True, False: False, "true": True, "false": False, "": False,
 }  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class SourceReader:
-    """Reads some columns of documents.
-
-    The dates at `numbered` paths are always numbers. Columns that are `searched` take only values
-    that are in the index as they are here; other texts have JSON for lists and objects.
-    """
-
-    def __init__(
-        self, schema: Iterable[pa.Field], numbered: Set[str], searched: Set[str], title: str
-    ) -> None:
-        self._title = title
-        self._columns = [
-            (
-                each.name,
-                each.name.split("."),
-                _plain_text
-                if each.name in searched and types.is_string(each.type)
-                else _read(each.type, each.name, numbered),
-                next((kind for applies, kind in _FITTING if applies(each.type)), NoneType),
-            )
-            for each in schema
-        ]
-
-    def values(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of a document by the names of columns.
-
-        Raises:
-            DatasetError: a value does not fit its column.
-        """
-        source = expanded(source)
-        found = {}
-        for name, steps, read, fitting in self._columns:
-            value = source.get(name) if len(steps) == 1 else _at(source, steps)
-            try:
-                is_done = value is None or type(value) is fitting
-                found[name] = value if is_done else read(value)
-            except (ValueError, TypeError, ArithmeticError) as exc:
-                said = f" ({exc})" if type(exc) is ValueError else ""
-                raise DatasetError(
-                    "schema",
-                    f"'{self._title}' has a value in column '{name}' that is not one of its "
-                    f"type{said}; declare a type that fits all values under `columns`, for "
-                    "example text",
-                ) from exc
-        return found
 
 
 def expanded(source: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -112,19 +64,26 @@ def _note_lists(source: Mapping[str, Any], prefix: str, found: set[str]) -> None
                 _note_lists(each, f"{path}.", found)
 
 
-def _at(value: Any, steps: list[str]) -> Any:
+def at(value: Any, steps: Sequence[str]) -> Any:
+    """Return the value at a path within an object; lists on the way have a value for each item."""
     for number, step in enumerate(steps):
         if isinstance(value, list):
-            return [_at(each, steps[number:]) for each in value]
+            return [at(each, steps[number:]) for each in value]
         value = expanded(value).get(step) if isinstance(value, Mapping) else None
     return value
 
 
-def _read(type_: pa.DataType, path: str, numbered: Set[str]) -> Read:
+def fitting(type_: pa.DataType) -> type:
+    """Return the kind of values that are those of a type as they are: most values are."""
+    return next((kind for applies, kind in _FITTING if applies(type_)), NoneType)
+
+
+def read_of(type_: pa.DataType, path: str, numbered: Set[str]) -> Read:
+    """Return what reads values of a field at a path for a column of a type."""
     if types.is_list(type_):
-        return _list(_read(type_.value_type, path, numbered))
+        return _list(read_of(type_.value_type, path, numbered))
     if types.is_struct(type_):
-        fields = {each.name: _read(each.type, f"{path}.{each.name}", numbered) for each in type_}
+        fields = {each.name: read_of(each.type, f"{path}.{each.name}", numbered) for each in type_}
         return _struct(fields)
     if types.is_timestamp(type_):
         is_millis = type_.unit in ("s", "ms")
@@ -149,7 +108,8 @@ def _ordered(value: Any) -> Any:
     return [_ordered(each) for each in value] if isinstance(value, list) else value
 
 
-def _plain_text(value: Any) -> str | None:
+def plain_text(value: Any) -> str | None:
+    """Return the text of a value as it is in the index."""
     if isinstance(value, list | dict):
         raise ValueError("it is a list or an object")
     text = json_texts.text_of(value)
@@ -255,7 +215,6 @@ _FITTING: list[tuple[Callable[[pa.DataType], bool], type]] = [
     (types.is_integer, int),
     (types.is_boolean, bool),
 ]
-"""Kinds of values that are those of a type as they are: most values are."""
 _READS: list[tuple[Callable[[pa.DataType], bool], Read]] = [
     (types.is_string, _text),
     (types.is_integer, _whole),

@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.errors import DatasetError
 from caraway_plugins.sources.opensearch import values
-from caraway_plugins.sources.opensearch.values import SourceReader
+from caraway_plugins.sources.opensearch.source_reader import SourceReader
 
 MILLIS, MICROS = pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")
 
@@ -17,7 +17,8 @@ MILLIS, MICROS = pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")
 def _value(type_: pa.DataType, source: Any, name: str = "f", **sets: Any) -> Any:
     given = {"numbered": frozenset(), "searched": frozenset(), **sets}
     reader = SourceReader([pa.field(name, type_)], title="it", **given)
-    return reader.values(source)[name]
+    (value,) = reader.columns([source])[name]
+    return value.as_py() if isinstance(value, pa.Scalar) else value
 
 
 @pytest.mark.parametrize(
