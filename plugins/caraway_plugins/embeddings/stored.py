@@ -169,7 +169,7 @@ class StoredVectors:
                 continue
             found = _taken(table, wanted)
             rows.update(found)
-            if name.made_ms < self._old_ms:
+            if name.made_ms <= self._old_ms:
                 again.update(found)
         if again:
             # What is used is written again, so that it does not go with what is not.
@@ -322,7 +322,7 @@ def _parts(rows: Rows) -> Iterable[Rows]:
 
 
 def _old_ms(names: Sequence[SegmentName], most_bytes: int) -> int:
-    """Return the time before which segments go soon; 0 while there is room."""
+    """Return when the last of the segments was made that go soon; 0 while there is room."""
     if sum(name.size_bytes for name in names) < _FULL * most_bytes:
         return 0
     before = 0
