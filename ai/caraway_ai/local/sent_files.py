@@ -66,7 +66,7 @@ class FileSender:
         store = await asyncio.to_thread(_opened, self._place)
         known = self._folder / f"{_key(sha256)}.json"
         if known.exists() and _key(sha256) in await store.keys():
-            chunks = [ChunkInfo(**each) for each in orjson.loads(known.read_bytes())]
+            chunks = [ChunkInfo.of_fields(each) for each in orjson.loads(known.read_bytes())]
         else:
             chunks = await _written(store, path, _key(sha256))
             await asyncio.to_thread(_remember, known, chunks)

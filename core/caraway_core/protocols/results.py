@@ -1,8 +1,8 @@
 """The protocol of result stores, which keep the results of asynchronous queries."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
@@ -23,6 +23,16 @@ class ChunkInfo:
     partition: str = ""
     key: str = ""
     home: str = ""
+
+    @classmethod
+    def of_fields(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the chunk whose fields were stored by their names.
+
+        Raises:
+            TypeError: they are not those of a chunk.
+        """
+        # Releases whose checksums were SHA-256 named the field so.
+        return cls(**{"checksum" if name == "sha256" else name: stored[name] for name in stored})
 
 
 class ChunkWriter(Protocol):

@@ -122,7 +122,7 @@ def index(store: ResultStore, name: SegmentName) -> SegmentIndex:
     try:
         described = json.loads(table.schema.metadata[_VECTORS])
         hashes = table.column("hash").to_numpy()
-        return SegmentIndex(name, hashes, ChunkInfo(**described))
+        return SegmentIndex(name, hashes, ChunkInfo.of_fields(described))
     except (KeyError, TypeError, ValueError) as exc:
         raise DamagedChunkError(f"segment '{name.key}' is no segment of vectors") from exc
 

@@ -62,6 +62,14 @@ async def test_a_file_is_sent_once(
     assert other.key != sent.key
 
 
+async def test_the_record_of_an_earlier_release_is_read(tmp_path: Path, file: Path) -> None:
+    sent = await sender(tmp_path).send(file, "m.gguf")
+    (record,) = tmp_path.rglob("file-*.json")
+    record.write_text(record.read_text().replace('"checksum"', '"sha256"'))
+    assert '"sha256"' in record.read_text()
+    assert await sender(tmp_path).send(file, "m.gguf") == sent
+
+
 async def test_a_file_that_is_too_large_is_not_sent(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Vectors in a result store: found again by every process, and never more than a saving."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.embedding import EmbedderSpec, StoredVectorsPlace, mark_of
+from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.embeddings import stored, stored_segments
 from caraway_plugins.embeddings.loaded import LoadedEmbedders
@@ -144,6 +146,21 @@ def test_the_oldest_go_but_not_those_that_are_used(
     assert sum(each.stat().st_size for each in files(tmp_path)) < most * 1.2
     assert embed(opened(most), model, "round 0 text 0") == [["round 0 text 0"]]
     assert embed(opened(most), model, "round 23 text 0") == []
+
+
+def test_segments_of_earlier_releases_are_read(
+    opened: Callable[..., StoredVectors], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def named_before(chunk: ChunkInfo) -> dict[str, Any]:
+        fields = asdict(chunk)
+        return {"sha256": fields.pop("checksum"), **fields}
+
+    cache, model = opened(), FakeEmbedder()
+    embed(cache, model, "a")
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_segments, "asdict", named_before)
+        cache.write()
+    assert embed(opened(), model, "a") == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
