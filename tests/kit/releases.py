@@ -11,7 +11,7 @@ from tests.kit.ray_cluster import Host
 
 ROOT = Path(__file__).parents[2]
 EARLIER = "274796519eea498b6804104ea521e07eed480b58"
-"""The release before: the tag of it, or the last commit with its protocol version."""
+"""The release before: its tag, or the last commit that does not write BLAKE3 checksums."""
 MANAGEMENT = "cd3eca22c1e7805b7643131bd8ce3024f6338d0e"
 """The release before of the management service, whose database an upgrade leaves at work."""
 FIRST_MANAGEMENT = "3ad66c51854da01eadd2d9cb73f04ebe8f2a307d"
