@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -235,6 +236,17 @@ class IcebergInGlue(IcebergInSqlite):
         return self.request("glue://none")
 
 
+class Glue(IcebergInGlue):
+    """A catalog of Glue by the names of other manifests."""
+
+    def request(self, path: str = "") -> CatalogRequest:
+        made = self._request(path, **self._server.named_params)
+        return replace(made, connector="glue")
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
 class IcebergInHive(IcebergInSqlite):
     """A Hive metastore, which keeps names in lower case."""
 
@@ -335,6 +347,7 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "clickhouse": InClickhouse,
     "duckdb": DuckdbFile,
     "flightsql": FlightSql,
+    "glue": Glue,
     "iceberg": IcebergRest,
     "iceberg in glue": IcebergInGlue,
     "iceberg in hive": IcebergInHive,
@@ -348,7 +361,7 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
 """A source comes in several kinds, which have its name first."""
 
 
-PINNED = frozenset({"iceberg"})
+PINNED = frozenset({"glue", "iceberg"})
 """Sources whose marks change with the rows of a table that is in use."""
 LOWERED = frozenset({"iceberg in hive"})
 """Kinds that keep names in lower case."""

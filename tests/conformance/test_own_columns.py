@@ -102,6 +102,7 @@ ELSEWHERE = {
     "caraway": "it is flightsql",
     "cdc": "it has changes only, see test_change_sources",
     "debezium": "it has changes only, see test_change_sources",
+    "glue": "it is iceberg, see tests/plugins/sources/iceberg/test_named_glue.py",
     "gs": "it is file in another store, see tests/plugins/sources",
     "https": "it is http",
     "kafka": "it has changes only, see test_change_sources",

@@ -32,6 +32,17 @@ class GlueServer:
             "client_timeout": "10s",
         }
 
+    @property
+    def named_params(self) -> Mapping[str, str]:
+        """The params of `from: glue`."""
+        return {
+            "glue_endpoint": self.endpoint,
+            "glue_region": REGION,
+            "glue_key": KEY,
+            "glue_secret": SECRET,
+            "client_timeout": "10s",
+        }
+
 
 @contextmanager
 def serving() -> Iterator[GlueServer]:

@@ -57,7 +57,7 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         (
             "{from: oracle, name: a}",
             "no connector of catalogs 'oracle'; known: adbc, caraway, clickhouse, duckdb, "
-            "flightsql, iceberg, mysql, odbc, postgres, sqlite",
+            "flightsql, glue, iceberg, mysql, odbc, postgres, sqlite",
         ),
         ("{from: postgress, name: a}", "did you mean 'postgres'?"),
         ("{from: postgres, name: a}\n  - {from: duckdb, name: A}", "the name 'a' is taken"),

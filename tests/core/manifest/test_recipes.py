@@ -31,7 +31,7 @@ REFUSED: Mapping[str, Sequence[str]] = {
     "catalog": [
         "6: runtime.flight.max_message_size: must be less than 2147483648",
         "9: catalogs[0].from: no connector of catalogs 'pg'; known: adbc, caraway, clickhouse, "
-        "duckdb, flightsql, iceberg, mysql, odbc, postgres, sqlite",
+        "duckdb, flightsql, glue, iceberg, mysql, odbc, postgres, sqlite",
     ],
     "debezium": [
         "18: datasets[0].acceleration.refresh_mode: 'changes' needs a 'primary_key' with this "

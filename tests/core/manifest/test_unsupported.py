@@ -16,12 +16,12 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "8: extensions: 'extensions' is not implemented yet; remove it",
         "10: secrets[0].from: no secret store 'gcp'; known: aws_secrets_manager, azure_keyvault, "
         "dotenv, env, file, keyring, kubernetes, vault",
-        "13: catalogs[0].from: no connector of catalogs 'glue'; known: adbc, caraway, "
-        "clickhouse, duckdb, flightsql, iceberg, mysql, odbc, postgres, sqlite",
+        "13: catalogs[0].from: no connector of catalogs 'unity_catalog'; known: adbc, "
+        "caraway, clickhouse, duckdb, flightsql, glue, iceberg, mysql, odbc, postgres, sqlite",
         "15: datasets[0].from: no connector 'oracle'; known: abfss, adbc, caraway, cdc, "
         "clickhouse, debezium, delta, duckdb, dynamodb, elasticsearch, file, flightsql, ftp, "
-        "github, graphql, gs, http, https, iceberg, kafka, localpod, memory, mongodb, mysql, odbc, "
-        "opensearch, postgres, s3, sftp, snowflake, spark, sqlite",
+        "github, glue, graphql, gs, http, https, iceberg, kafka, localpod, memory, mongodb, "
+        "mysql, odbc, opensearch, postgres, s3, sftp, snowflake, spark, sqlite",
         "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
         *(

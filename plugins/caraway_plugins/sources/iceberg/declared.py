@@ -1,4 +1,4 @@
-"""The declarations of Iceberg; imports nothing of it."""
+"""The declarations of Iceberg and of Glue; imports nothing of them."""
 
 from caraway_core.loading.declarations import CatalogConnector, Connector
 from caraway_plugins.sources import declared
@@ -27,4 +27,14 @@ ICEBERG = Connector(
 )
 ICEBERG_CATALOG = CatalogConnector(
     "caraway_plugins.sources.iceberg.catalog:IcebergCatalog", _CATALOG
+)
+
+_GLUE = _STORES | frozenset(
+    "glue_region glue_key glue_secret glue_session_token glue_endpoint glue_catalog_id".split()
+)
+GLUE = Connector(
+    "caraway_plugins.sources.iceberg.named_glue:NamedGlueSource", _GLUE | {"iceberg_snapshot"}
+)
+GLUE_CATALOG = CatalogConnector(
+    "caraway_plugins.sources.iceberg.named_glue:NamedGlueCatalog", _GLUE
 )

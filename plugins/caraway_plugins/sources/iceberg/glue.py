@@ -62,7 +62,9 @@ class GlueCatalog:
             found = client.get_table(DatabaseName=database, Name=path.table, **_catalog(request))
         location = _location(found["Table"])
         if location is None:
-            raise DatasetError("invalid", f"{path.title} of Glue is not an Iceberg table")
+            raise DatasetError(
+                "invalid", f"{path.title} of Glue is not an Iceberg table{_advice(found['Table'])}"
+            )
         return location
 
 
@@ -75,6 +77,12 @@ def _location(table: Mapping[str, Any]) -> str | None:
     found = {key.lower(): value for key, value in (table.get("Parameters") or {}).items()}
     is_iceberg = str(found.get("table_type", "")).upper() == "ICEBERG"
     return str(found[_LOCATION]) if is_iceberg and found.get(_LOCATION) else None
+
+
+def _advice(table: Mapping[str, Any]) -> str:
+    """Return how a table of plain files is read, if Glue says where they are."""
+    place = str((table.get("StorageDescriptor") or {}).get("Location") or "")
+    return f"; read its files with `from: {place}`" if place.startswith("s3://") else ""
 
 
 def _catalog(request: SourceRequest) -> Mapping[str, str]:
