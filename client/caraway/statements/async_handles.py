@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from caraway.rows.readers import RecordReader
 from caraway.statements.queries import QueryHandle, QueryState
+from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,6 +129,7 @@ class ThreadedCalls:
 
     def __init__(self, threads: int = THREADS) -> None:
         self._threads = ThreadPoolExecutor(threads, "caraway-client")
+        self._is_closed = False
 
     async def run_call(
         self,
@@ -140,7 +142,12 @@ class ThreadedCalls:
 
         If the task is cancelled meanwhile, `abandoned` is called at once, and `unwanted` with the
         result once there is one.
+
+        Raises:
+            CarawayError: the client is closed.
         """
+        if self._is_closed:
+            raise CarawayError("the client is closed")
         future = self._threads.submit(call)
         try:
             return await asyncio.wrap_future(future)
@@ -155,6 +162,7 @@ class ThreadedCalls:
 
     def close(self) -> None:
         """Take no more calls; those under way end by themselves."""
+        self._is_closed = True
         self._threads.shutdown(wait=False)
 
 

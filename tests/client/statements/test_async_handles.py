@@ -11,6 +11,7 @@ from caraway.errors import BrokenResponseError
 from caraway.flight.pumps import BatchPump
 from caraway.rows.readers import RecordReader, opened
 from caraway.statements.async_handles import AsyncReader, ThreadedCalls
+from caraway_core.errors import CarawayError
 from tests.client.flight.pumping import SCHEMA, Feed, batch, ended
 
 WAIT_S = 30.0
@@ -22,7 +23,7 @@ async def test_a_call_returns_its_result_or_raises_its_error() -> None:
     with pytest.raises(ZeroDivisionError):
         await calls.run_call(lambda: 1 // 0)
     calls.close()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(CarawayError, match="the client is closed"):
         await calls.run_call(lambda: 7)
 
 
