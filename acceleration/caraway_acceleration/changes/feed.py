@@ -9,15 +9,21 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Protocol
 
 import pyarrow as pa
 
 from caraway_acceleration.changes.changed_vectors import ChangedVectors
+from caraway_acceleration.changes.feed_requests import (
+    FeedRequest,
+    fail,
+    in_order,
+    is_whole,
+    made_upon,
+)
 from caraway_acceleration.changes.ingesting import (
     BaseWithLog,
-    ChangesRefusedError,
     QueueFullError,
     RequestReusedError,
     SourcePositions,
@@ -31,8 +37,7 @@ from caraway_acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_acceleration.versions.versions import HeldVersion, Successor
 from caraway_core.changes import Changes
 from caraway_core.concurrency import tasks
-from caraway_core.errors import CarawayError, MovedOnError, QueryError, UnavailableError
-from caraway_core.ids import TableName
+from caraway_core.errors import CarawayError, QueryError, UnavailableError
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ResultStore
 
@@ -45,19 +50,6 @@ _REUSED = (
     "this Idempotency-Key was used for other changes, so these are not applied; send them with "
     "another key"
 )
-
-
-@dataclass(slots=True)
-class _Request:
-    """A request with changes that waits for its result."""
-
-    changes: Changes
-    request_id: str | None
-    source: SourcePositions | None
-    upon: BaseWithLog | None
-    applied: "asyncio.Future[int]" = field(compare=False)
-    has_begun: bool = False
-    is_embedded: bool = False
 
 
 class FedDataset(Protocol):
@@ -93,7 +85,7 @@ class Feed:
         self._entries = LogEntries(current.name, results)
         self._dataset = dataset
         self._applied_requests = current.requests()
-        self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[FeedRequest] = asyncio.Queue(MOST_WAITING)
         self._is_stopped = False
         self.applied = 0
 
@@ -177,7 +169,7 @@ class Feed:
 
     async def run(self) -> None:
         """Apply changes until cancelled, and reject the requests that still wait then."""
-        requests: list[_Request] = []
+        requests: list[FeedRequest] = []
         self._is_stopped = False
         try:
             while True:
@@ -193,9 +185,9 @@ class Feed:
         while not self._waiting.empty():
             self._refuse([self._waiting.get_nowait()])
 
-    def _refuse(self, requests: Sequence[_Request]) -> None:
+    def _refuse(self, requests: Sequence[FeedRequest]) -> None:
         for each in requests:
-            _fail(each, StreamStoppedError(f"dataset '{self._current.name}' has been stopped"))
+            fail(each, StreamStoppedError(f"dataset '{self._current.name}' has been stopped"))
 
     async def apply(
         self,
@@ -220,7 +212,7 @@ class Feed:
         if self._is_stopped:
             raise StreamStoppedError(f"dataset '{name}' no longer takes changes")
         applied: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        request = _Request(made, request_id, source, upon, applied)
+        request = FeedRequest(made, request_id, source, upon, applied)
         try:
             async with asyncio.timeout(deadline_s):
                 await self._waiting.put(request)
@@ -237,7 +229,7 @@ class Feed:
                 f"dataset '{name}': changes were not applied within {deadline_s:.0f} s; {state}"
             ) from None
 
-    async def _next(self) -> list[_Request]:
+    async def _next(self) -> list[FeedRequest]:
         requests = [await self._waiting.get()]
         rows = requests[0].changes.rows.num_rows
         while len(requests) < _MOST_REQUESTS and rows < _MOST_ROWS and not self._waiting.empty():
@@ -245,7 +237,7 @@ class Feed:
             rows += requests[-1].changes.rows.num_rows
         return requests
 
-    async def _apply(self, requests: Sequence[_Request]) -> None:
+    async def _apply(self, requests: Sequence[FeedRequest]) -> None:
         wanted = [each for each in requests if not each.applied.done()]
         for each in wanted:
             each.has_begun = True
@@ -260,17 +252,17 @@ class Feed:
                     await self._apply([each])
                 return
             for each in wanted:
-                _fail(each, exc)
+                fail(each, exc)
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
             logger.exception("changes were not applied", extra={"dataset": self._current.name})
             for each in wanted:
-                _fail(each, CarawayError("internal error"))
+                fail(each, CarawayError("internal error"))
 
     async def _embedded(
-        self, requests: Sequence[_Request], vectors: ChangedVectors
-    ) -> list[_Request]:
+        self, requests: Sequence[FeedRequest], vectors: ChangedVectors
+    ) -> list[FeedRequest]:
         """Add the generated columns; a request whose texts cannot be embedded fails."""
         done = []
         for each in requests:
@@ -280,10 +272,10 @@ class Feed:
                 each.is_embedded = True
                 done.append(each)
             except CarawayError as exc:
-                _fail(each, exc)
+                fail(each, exc)
         return done
 
-    async def _log(self, requests: Sequence[_Request]) -> None:
+    async def _log(self, requests: Sequence[FeedRequest]) -> None:
         current = self._current
         async with current.moving:
             for _ in range(_TRIES):
@@ -294,8 +286,8 @@ class Feed:
                 requests = [each for each in requests if not each.applied.done()]
                 if any(each.request_id is not None for each in requests):
                     await self._applied_requests.learn(held.version)
-                taken = _in_order(requests, held.version, current.name)
-                new = _upon(self._unknown(taken, held.version), held.version, current.name)
+                taken = in_order(requests, held.version, current.name)
+                new = made_upon(self._unknown(taken, held.version), held.version, current.name)
                 try:
                     if new:
                         await self._move(held, new)
@@ -313,7 +305,9 @@ class Feed:
             "send them again"
         )
 
-    def _unknown(self, requests: Sequence[_Request], version: DatasetVersion) -> list[_Request]:
+    def _unknown(
+        self, requests: Sequence[FeedRequest], version: DatasetVersion
+    ) -> list[FeedRequest]:
         """Drop requests that were already applied, or that occur twice here.
 
         A request whose key was used for other changes is rejected, because its changes would be
@@ -332,10 +326,10 @@ class Feed:
                 here[key] = request
                 new.append(each)
             elif applied != request:
-                _fail(each, RequestReusedError(_REUSED))
+                fail(each, RequestReusedError(_REUSED))
         return new
 
-    async def _move(self, held: HeldVersion, requests: Sequence[_Request]) -> None:
+    async def _move(self, held: HeldVersion, requests: Sequence[FeedRequest]) -> None:
         current, standing = self._current, held.version
         made = [each.changes for each in requests]
         log = (*standing.log, *await self._entries.written(standing, made, current.clock()))
@@ -349,62 +343,6 @@ class Feed:
             position=sources[-1].position if sources else standing.position,
             requests=(*recent, *ids),
             request_pages=pages,
-            pending=0 if _is_whole(requests, standing) else standing.pending + added,
+            pending=0 if is_whole(requests, standing) else standing.pending + added,
         )
         await current.flip(await current.loaded(following))
-
-
-def _upon(
-    requests: Sequence[_Request], standing: DatasetVersion, name: TableName
-) -> list[_Request]:
-    """Reject changes that were made from a state other than the current one."""
-    state = BaseWithLog(standing.key, standing.read_log)
-    good: list[_Request] = []
-    for each in requests:
-        if each.upon is not None and (good or each.upon != state):
-            _fail(each, MovedOnError(f"dataset '{name}' was changed in the meantime"))
-        else:
-            good.append(each)
-    return good
-
-
-def _in_order(
-    requests: Sequence[_Request], standing: DatasetVersion, name: TableName
-) -> list[_Request]:
-    """Reject batches of a source that do not continue from the dataset's position.
-
-    Another scheduler may have advanced the dataset since they were read. So no change is applied
-    twice or skipped.
-    """
-    position, good = standing.position, []
-    for each in requests:
-        if each.source is not None:
-            if (each.source.after or "") != position:
-                message = (
-                    f"dataset '{name}' has advanced; its source is read again from its position"
-                )
-                _fail(each, ChangesRefusedError(message))
-                continue
-            position = each.source.position
-        good.append(each)
-    return good if _is_whole(good, standing) else _of_sources(good, name)
-
-
-def _is_whole(requests: Sequence[_Request], standing: DatasetVersion) -> bool:
-    """Return whether statements read these changes at once, because no load is in progress."""
-    last = [each.source for each in requests if each.source is not None][-1:]
-    return last[0].is_whole if last else not standing.pending
-
-
-def _of_sources(requests: Sequence[_Request], name: TableName) -> list[_Request]:
-    """Reject changes of clients during a load: statements could not read them before its end."""
-    for each in requests:
-        if each.source is None:
-            message = f"dataset '{name}' is being loaded from its source; send the changes later"
-            _fail(each, StreamStoppedError(message))
-    return [each for each in requests if each.source is not None]
-
-
-def _fail(request: _Request, exc: CarawayError) -> None:
-    if not request.applied.done():
-        request.applied.set_exception(exc)
