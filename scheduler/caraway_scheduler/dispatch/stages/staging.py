@@ -23,11 +23,8 @@ from caraway_scheduler.dispatch.stages.offering import OfferedStream
 from caraway_scheduler.dispatch.tasks.merging import MergedStream
 from caraway_scheduler.dispatch.tasks.placing import Slots
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
-from caraway_scheduler.dispatch.tasks.running import (
-    Here,
-    StagedQuery,
-    StageRunner,
-)
+from caraway_scheduler.dispatch.tasks.running import Here, StageRunner
+from caraway_scheduler.dispatch.tasks.staged_query import StagedQuery
 from caraway_scheduler.dispatch.tasks.storing import StoredTotal
 from caraway_scheduler.membership import Membership
 

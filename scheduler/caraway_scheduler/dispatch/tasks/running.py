@@ -4,11 +4,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from caraway_core.changes import Logs
 from caraway_core.concurrency import tasks
 from caraway_core.errors import (
     CarawayError,
@@ -20,13 +19,12 @@ from caraway_core.errors import (
     PartLostError,
     ShuttingDownError,
 )
-from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     ExchangePart,
     Fleet,
     Input,
-    Share,
     Split,
     Task,
     TaskOutcome,
@@ -34,12 +32,12 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.offers import Offer
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statements import GivenRows
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.tasks.placing import Slots
 from caraway_scheduler.dispatch.tasks.profiled import ReportedStream, bytes_of
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
+from caraway_scheduler.dispatch.tasks.staged_query import StagedQuery
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord
 
 logger = logging.getLogger(__name__)
@@ -50,30 +48,6 @@ HERE_BYTES = 1024 * 1024
 Here = Callable[[Task, Sequence[TaskTable]], Coroutine[Any, Any, BatchStream]]
 """Runs a task in the scheduler's process."""
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class StagedQuery:
-    """The values that all tasks of a query share.
-
-    `shares` returns the shares of a divided table by slot. With `store`, the tasks of the last
-    stage store their own rows.
-    """
-
-    query_id: QueryId
-    catalog: str
-    catalog_version: CatalogVersion
-    shares: Callable[[TableName], Sequence[Share]] = field(repr=False)
-    store: StoreOrder | None = None
-    in_background: bool = False
-    logs: Logs = field(default_factory=dict, repr=False)
-    found: tuple[GivenRows, ...] = field(default=(), repr=False)
-    trace_id: str = ""
-    is_profiled: bool = False
-
-    def found_in(self, plan: bytes) -> tuple[GivenRows, ...]:
-        """Return the rows of searches that a fragment may read."""
-        return tuple(each for each in self.found if each.name.rpartition(".")[0].encode() in plan)
 
 
 class ReadyMembers(Protocol):

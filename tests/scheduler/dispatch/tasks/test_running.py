@@ -20,7 +20,8 @@ from caraway_scheduler.dispatch.stages.driving import Drive
 from caraway_scheduler.dispatch.tasks import running
 from caraway_scheduler.dispatch.tasks.placing import Slots
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
-from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, StagedQuery, StageRunner
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, StageRunner
+from caraway_scheduler.dispatch.tasks.staged_query import StagedQuery
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 SCHEMA = pa.schema({"n": pa.int64()})
