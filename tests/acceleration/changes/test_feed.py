@@ -24,9 +24,10 @@ from caraway_core.changes import Changes, Log, Op
 from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
 from tests.acceleration.changes.feeding import CUT, Taking, changes, site
 from tests.acceleration.versions.interleavings import play, settled
-from tests.kit import members
+from tests.kit import member_worlds
 from tests.kit.deadlines import eventually
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 from tests.kit.turns import turn
 
 
@@ -308,7 +309,7 @@ def test_changes_that_always_lose_the_race_are_rejected() -> None:
 
         one.current.loaded = overtaken  # type: ignore[method-assign]
         with pytest.raises(UnavailableError, match="none of these is applied; send them again"):
-            await one.feed.apply(members.changes(1000), None, 1e6)
+            await one.feed.apply(member_worlds.changes(1000), None, 1e6)
         one.current.loaded = real  # type: ignore[method-assign]
         assert await one.insert()
         await settled(world, [one, two])

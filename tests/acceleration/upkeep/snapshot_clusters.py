@@ -11,7 +11,8 @@ from caraway_core.protocols.results import ChunkInfo
 from tests.acceleration.versions.interleaved_writes import SnapshotMaker, lived
 from tests.acceleration.versions.interleavings import play
 from tests.kit.interleaving import SteppedResults, SteppedStore
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 
 Overtake = Callable[[], Coroutine[Any, Any, None]]
 

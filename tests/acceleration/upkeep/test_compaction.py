@@ -9,7 +9,8 @@ from caraway_acceleration.upkeep import compaction, logs
 from caraway_acceleration.versions.version import DatasetVersion
 from caraway_acceleration.versions.versions import Successor
 from tests.acceleration.versions.interleavings import play, settled
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 
 _SLOW_STEPS = 200
 """A rewrite takes as long as several dozen changes."""

@@ -7,7 +7,8 @@ from caraway_core.errors import UnavailableError
 from tests.acceleration.upkeep.snapshot_clusters import Cluster, Overtaken, tried
 from tests.acceleration.versions.interleaved_writes import snapshotting
 from tests.kit.interleaving import SteppedResults
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 
 
 async def first_of(chooser: Snapshotting) -> int:

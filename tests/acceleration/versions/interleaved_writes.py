@@ -14,7 +14,8 @@ from caraway_core.manifest.values.acceleration import SnapshotSettings
 from caraway_core.tables import ResultPlace
 from tests.acceleration.versions.interleavings import settled
 from tests.kit.interleaving import SteppedResults
-from tests.kit.members import SCHEMA, Member, Readers, World
+from tests.kit.member_worlds import SCHEMA, Readers, World
+from tests.kit.members import Member
 
 
 class SnapshotMaker:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from caraway_core.errors import CarawayError
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 
 SEEDS = st.integers(0, 2**32)
 # Shrinking is disabled: another order of events is another test.

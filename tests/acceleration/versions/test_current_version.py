@@ -3,7 +3,8 @@
 import asyncio
 
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 
 
 def test_a_stopped_current_version_does_not_take_readers_back() -> None:

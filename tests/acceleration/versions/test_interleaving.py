@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from caraway_acceleration.upkeep import compaction, logs
 from tests.acceleration.versions.interleavings import PHASES, SEEDS, play, settled
-from tests.kit.members import TRIM_S, Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import TRIM_S, Member
 
 _LOST = 0.03
 

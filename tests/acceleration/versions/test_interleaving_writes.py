@@ -28,7 +28,8 @@ from caraway_core.statements.questions import WriteQuestion
 from tests.acceleration.versions.interleaved_writes import SnapshotMaker, lived, snapshotting
 from tests.acceleration.versions.interleavings import PHASES, SEEDS, play, settled
 from tests.kit.interleaving import SteppedResults
-from tests.kit.members import NAME, PLACE, SCHEMA, Member, World
+from tests.kit.member_worlds import NAME, PLACE, SCHEMA, World
+from tests.kit.members import Member
 from tests.kit.stream_double import StreamDouble
 
 FIRST = 10_000

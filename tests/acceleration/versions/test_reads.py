@@ -16,7 +16,8 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.statements import ActiveStatement
 from caraway_core.tables import ResultPlace, StoredTable, TableSpec, ViewTable
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
-from tests.kit.members import Member, World
+from tests.kit.member_worlds import World
+from tests.kit.members import Member
 
 KEPT_S = KEPT.total_seconds()
 SCHEMA = pa.schema([("id", pa.int64())])
