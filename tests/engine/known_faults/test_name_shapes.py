@@ -13,13 +13,8 @@ from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.differential.judging import Judge
 from tests.engine.known_faults import tables
-from tests.engine.known_faults.name_shapes import (
-    NEW_NAMES,
-    TRIGGERS,
-    filtered_groups,
-    probes,
-    statements,
-)
+from tests.engine.known_faults.name_shapes import NEW_NAMES, filtered_groups, probes, statements
+from tests.engine.known_faults.name_triggers import TRIGGERS
 from tests.kit import generating
 
 pytestmark = pytest.mark.answers
