@@ -1,7 +1,7 @@
 """Random MERGEs of databases leave the rows of a model, which does what PostgreSQL does."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,10 @@ import pytest
 
 from caraway_core.errors import QueryError
 from caraway_core.tables import MemoryTable
+from tests.conformance.merge_parts import NAMES, Part, Parts, Values, over
 from tests.conformance.written_databases import (
     TEXTS,
+    InSqlite,
     Kind,
     connector,
     create,
@@ -23,73 +25,6 @@ from tests.conformance.written_databases import (
 from tests.kit.engine import rows
 
 __all__ = ["connector", "kind", "mariadb_server"]
-Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A condition or a value, as SQL and over two rows; None is NULL."""
-
-    sql: str
-    of: Callable[[Values, Values], Any]
-
-
-def _over(sql: str, work: Callable[..., Any], *names: str) -> Part:
-    def value(t: Values, s: Values) -> Any:
-        found = [(t if side == "t" else s)[name] for side, name in (n.split(".") for n in names)]
-        return None if None in found else work(*found)
-
-    return Part(sql, value)
-
-
-def _conditions(drawn: random.Random, *, is_alone: bool) -> Part:
-    n = drawn.randrange(-4, 5)
-    of_table = [
-        _over(f"t.n > {n}", lambda a: a > n, "t.n"),
-        _over(f"t.n + t.m <= {n}", lambda a, b: a + b <= n, "t.n", "t.m"),
-        _over("t.v = 'a'", lambda a: a == "a", "t.v"),
-        Part("t.m IS NULL", lambda t, _s: t["m"] is None),
-        Part("t.n IS NOT NULL", lambda t, _s: t["n"] is not None),
-        _over(f"t.n IN ({n}, 2)", lambda a: a in (n, 2), "t.n"),
-    ]
-    of_both = [
-        _over("t.n < s.y", lambda a, b: a < b, "t.n", "s.y"),
-        _over("t.v <> s.w", lambda a, b: a != b, "t.v", "s.w"),
-        _over("NOT (t.m = s.y)", lambda a, b: a != b, "t.m", "s.y"),
-        _over(f"s.y >= {n}", lambda a: a >= n, "s.y"),
-        _over("s.w = 'b'", lambda a: a == "b", "s.w"),
-    ]
-    one, other = (drawn.choice(of_table if is_alone else [*of_table, *of_both]) for _ in "12")
-    match drawn.randrange(4):
-        case 0:
-            return Part(f"{one.sql} AND {other.sql}",
-                        lambda t, s: one.of(t, s) is True and other.of(t, s) is True)  # fmt: skip
-        case 1:
-            return Part(f"({one.sql} OR {other.sql})",
-                        lambda t, s: one.of(t, s) is True or other.of(t, s) is True)  # fmt: skip
-    return one
-
-
-def _values(drawn: random.Random, column: str, *, is_alone: bool) -> Part:
-    n = drawn.randrange(-4, 5)
-    null = Part("NULL", lambda _t, _s: None)
-    if column == "v":
-        every = [
-            null, Part("'a'", lambda _t, _s: "a"), _over("t.v", str, "t.v"),
-            *([] if is_alone else [_over("s.w", str, "s.w")]),
-        ]  # fmt: skip
-        return drawn.choice(every)
-    every = [
-        null, Part(f"{n}", lambda _t, _s: n), _over("t.m", int, "t.m"), _over("t.n", int, "t.n"),
-        _over(f"t.n * {n} - t.m", lambda a, b: a * n - b, "t.n", "t.m"),
-        _over("t.m + 1", lambda a: a + 1, "t.m"),
-    ]  # fmt: skip
-    if not is_alone:
-        every += [
-            _over("s.y", int, "s.y"), _over("t.n + s.y", lambda a, b: a + b, "t.n", "s.y"),
-            _over("(s.y - t.m) * 2", lambda a, b: (a - b) * 2, "s.y", "t.m"),
-        ]  # fmt: skip
-    return drawn.choice(every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +51,17 @@ class Clause:
 BOTH, SOURCE_ONLY, TABLE_ONLY = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
 
-def _clause(drawn: random.Random, side: str) -> Clause:
+def _clause(drawn: random.Random, side: str, *, has_doubles: bool) -> Clause:
     if side == SOURCE_ONLY:
-        condition = _over("s.y > 0", lambda a: a > 0, "s.y") if drawn.random() < 0.5 else None
-        values = {"id": _over("s.id", int, "s.id"), "n": _over("s.y", int, "s.y")}
+        condition = over("s.y > 0", lambda a: a > 0, "s.y") if drawn.random() < 0.5 else None
+        values = {"id": over("s.id", int, "s.id"), "n": over("s.y", int, "s.y")}
         return Clause(side, condition, values)
-    is_alone = side == TABLE_ONLY
-    condition = _conditions(drawn, is_alone=is_alone) if drawn.random() < 0.7 else None
+    parts = Parts(drawn, is_alone=side == TABLE_ONLY, has_doubles=has_doubles)
+    condition = parts.condition() if drawn.random() < 0.7 else None
     if drawn.random() < 0.3:
         return Clause(side, condition, None)
-    names = drawn.sample(["n", "m", "v"], drawn.randrange(1, 4))
-    return Clause(
-        side, condition, {name: _values(drawn, name, is_alone=is_alone) for name in names}
-    )
+    names = drawn.sample(NAMES, drawn.randrange(1, 4))
+    return Clause(side, condition, {name: parts.value(name) for name in names})
 
 
 def merged(before: Sequence[Values], given: Sequence[Values], clauses: Sequence[Clause]) -> Any:
@@ -154,7 +87,7 @@ def merged(before: Sequence[Values], given: Sequence[Values], clauses: Sequence[
         found = next((c for c in clauses if c.side == SOURCE_ONLY and c.holds({}, s)), None)
         if found is not None and found.sets is not None:
             made = {name: each.of({}, s) for name, each in found.sets.items()}
-            after.append({"id": None, "n": None, "m": None, "v": None, **made})
+            after.append({"id": None, "n": None, "m": None, "v": None, "d": None, **made})
     return after
 
 
@@ -162,37 +95,48 @@ def _listed(found: Sequence[Values]) -> list[str]:
     return sorted(repr(list(each.values())) for each in found)
 
 
-def _drawn(drawn: random.Random) -> tuple[list[Values], list[Values], list[Clause]]:
+def _drawn(
+    drawn: random.Random, *, has_doubles: bool
+) -> tuple[list[Values], list[Values], list[Clause]]:
     def some(least: int, most: int) -> int | None:
         return None if drawn.random() < 0.2 else drawn.randrange(least, most)
 
     def text() -> str | None:
         return drawn.choice([None, "a", "b", "A"])
 
+    def double() -> float | None:
+        return drawn.choice([None, 0.1, -2.5, 3.0, 1e10, 0.5])
+
     keys = drawn.sample(range(8), drawn.randrange(6))
     before: list[Values] = [
-        {"id": key, "n": some(-5, 6), "m": some(-5, 6), "v": text()} for key in keys
+        {"id": key, "n": some(-5, 6), "m": some(-5, 6), "v": text(), "d": double()} for key in keys
     ]
     given: list[Values] = [
-        {"id": key, "y": some(-5, 6), "w": text()} for key in drawn.sample(range(10), 5)
+        {"id": key, "y": some(-5, 6), "w": text(), "z": double()}
+        for key in drawn.sample(range(10), 5)
     ]
     if given and drawn.random() < 0.15:
         given.append({**given[0], "y": some(-5, 6)})
     sides = [BOTH] * drawn.randrange(4) + [TABLE_ONLY] * drawn.randrange(3)
     sides += [SOURCE_ONLY] * drawn.randrange(2)
     drawn.shuffle(sides)
-    return before, given, [_clause(drawn, side) for side in sides or [BOTH]]
+    return (
+        before,
+        given,
+        [_clause(drawn, side, has_doubles=has_doubles) for side in sides or [BOTH]],
+    )
 
 
 async def check_random(kind: Kind, count: int, seed: int) -> Mapping[str, int]:
     """Compare MERGEs with the model, and return how many were merged, refused and failed."""
     drawn = random.Random(seed)
-    text = TEXTS[type(kind).__name__]
-    create(kind, "t", f"id BIGINT PRIMARY KEY, n INTEGER, m INTEGER, v {text}")
-    schema = pa.schema({"id": pa.int64(), "y": pa.int32(), "w": pa.string()})
+    text, has_doubles = TEXTS[type(kind).__name__], not isinstance(kind, InSqlite)
+    double = "DOUBLE PRECISION"
+    create(kind, "t", f"id BIGINT PRIMARY KEY, n INTEGER, m INTEGER, v {text}, d {double}")
+    schema = pa.schema({"id": pa.int64(), "y": pa.int32(), "w": pa.string(), "z": pa.float64()})
     tally = {"merged": 0, "twice": 0, "refused": 0}
     for _ in range(count):
-        before, given, clauses = _drawn(drawn)
+        before, given, clauses = _drawn(drawn, has_doubles=has_doubles)
         sql = "MERGE INTO t USING s ON t.id = s.id " + " ".join(each.sql for each in clauses)
         values = ", ".join(
             "({})".format(", ".join("NULL" if v is None else repr(v) for v in each.values()))
@@ -200,20 +144,20 @@ async def check_random(kind: Kind, count: int, seed: int) -> Mapping[str, int]:
         )
         kind.run("DELETE FROM t", *([f"INSERT INTO t VALUES {values}"] if values else []))
         source = pa.Table.from_pylist([dict(each) for each in given], schema=schema)
-        over = of(kind, "t", s=MemoryTable(schema, source))
+        session = of(kind, "t", s=MemoryTable(schema, source))
         expected = merged(before, given, clauses)
         key_twice = expected is not None and len({each["id"] for each in expected}) < len(expected)
         try:
-            await write(over, sql)
+            await write(session, sql)
         except QueryError as exc:
             is_refused = "otherwise than this runtime" in exc.message
             assert is_refused or expected is None or key_twice, (
                 f"{exc.message}\n{sql}\n{before}\n{given}"
             )
-            assert _listed(await rows(over, "SELECT * FROM t")) == _listed(before), sql
+            assert _listed(await rows(session, "SELECT * FROM t")) == _listed(before), sql
             tally["refused" if is_refused else "twice"] += 1
             continue
-        found = _listed(await rows(over, "SELECT * FROM t"))
+        found = _listed(await rows(session, "SELECT * FROM t"))
         assert expected is not None and found == _listed(expected), f"{sql}\n{before}\n{given}"
         tally["merged"] += 1
     return tally

@@ -48,6 +48,11 @@ Operation = Literal[
 no sum of them overflows."""
 
 
+WriteOperation = Literal["case", "concat", "length", "double"]
+"""Operations of statements that write: CASE and what it stands for, texts that are joined, the
+number of their characters, and arithmetic and comparisons of doubles."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The spelling of a database, and the operations that it answers exactly as the engine does.
@@ -97,6 +102,14 @@ class Dialect:
     """The columns of an answer need names of their own: equal ones are refused or lost."""
     checks_columns: bool = False
     """The reader checks that integers of columns fit their types, so that the database need not."""
+    writes: frozenset[WriteOperation] = frozenset()
+    """Operations that are exact, or fail, where a statement writes."""
+    concat: str = ""
+    """The template of two texts that are joined, with `{0}` and `{1}`."""
+    length: str = ""
+    """The template of the number of characters of a text."""
+    fails: str = ""
+    """The template of a condition that fails for NaN."""
     no_limit: str = ""
     """A limit that is none, where an offset needs a limit before it."""
 

@@ -17,7 +17,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.protocols.remote import Assignment, RemoteChange, TableChange
 from caraway_core.statements import DELETE
 from caraway_core.tables import RemoteColumn, RemoteTable
-from caraway_engine.remote import answers, datasets, expressions, unfolding, words
+from caraway_engine.remote import answers, datasets, expressions, unfolding, write_words
 from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
@@ -64,7 +64,8 @@ def planned(
     try:
         functions = Functions(plan)
         rel = unfolding.unfolded(plan.relations[0].root.input)
-        translator = Translator(functions, dict.fromkeys(names, table), datasets.relation)
+        tables = dict.fromkeys(names, table)
+        translator = Translator(functions, tables, datasets.relation, write_words.of_reader)
         return _Planning(table, write, translator).change(rel)
     except NotPushableError as exc:
         raise _refused(write, table, "its condition") from exc
@@ -75,7 +76,7 @@ class _Planning:
 
     def __init__(self, table: RemoteTable, write: str, translator: Translator) -> None:
         self._table, self._write, self._translator = table, write, translator
-        self._writer = words.of_reader(table.reader)
+        self._writer = write_words.of_reader(table.reader)
 
     def change(self, rel: Rel) -> TableChange:
         if self._write == DELETE:

@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Sequence
 from decimal import MAX_PREC, Context, Decimal
 from functools import reduce
+from math import isnan
 
 import pyarrow as pa
 from substrait.algebra_pb2 import AggregateFunction, Expression
@@ -16,6 +17,10 @@ from caraway_engine.stages.relations import field_of
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECONDS = 6
+_ONE_NAN = "nanvl"
+"""The function by which the engine makes all kinds of NaN one, with NaN as its other argument."""
+_WHOLE = 20
+"""Decimals with this number of digits keep all whole numbers."""
 _COMPARISONS = frozenset({"equal", "not_equal", "lt", "lte", "gt", "gte"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "bitwise_shift_right"})
 
@@ -39,7 +44,12 @@ def scalar(
         case "cast":
             if expression.cast.failure_behavior == Expression.Cast.FAILURE_BEHAVIOR_RETURN_NULL:
                 raise NotPushableError("a cast that fails with NULL")
-            inner = scalar(expression.cast.input, columns, functions, writer)
+            if (whole := _negated(expression.cast.input, functions)) is not None:
+                inner = writer.called("negate", [scalar(whole, columns, functions, writer)])
+                if inner.kind != "int":
+                    raise NotPushableError("a rounded number")
+            else:
+                inner = scalar(expression.cast.input, columns, functions, writer)
             return writer.cast(inner, _arrow(expression.cast.type))
         case "singular_or_list":
             singular_or_list = expression.singular_or_list
@@ -50,7 +60,8 @@ def scalar(
         case "scalar_function":
             return _call(expression.scalar_function, columns, functions, writer)
         case "if_then":
-            return _guarded(expression.if_then, columns, functions, writer)
+            made = _guarded if _is_guard(expression.if_then, functions) else _chosen
+            return made(expression.if_then, columns, functions, writer)
         case other:
             raise NotPushableError(str(other))
 
@@ -142,6 +153,59 @@ def moment(value: int, precision: int, *, has_zone: bool) -> datetime.datetime:
     return made.replace(tzinfo=datetime.UTC) if has_zone else made
 
 
+def _chosen(
+    then: Expression.IfThen, columns: Sequence[Term], functions: Functions, writer: SqlWriter
+) -> Term:
+    def translated(each: Expression) -> Term:
+        return scalar(each, columns, functions, writer)
+
+    def value(each: Expression) -> Term | None:
+        is_null = each.literal.WhichOneof("literal_type") == "null"
+        return None if is_null or each.WhichOneof("rex_type") is None else translated(each)
+
+    clauses = list(then.ifs)
+    # The first clause of `CASE x WHEN ...` has no value, and is x.
+    base = None
+    if not clauses[0].HasField("then"):
+        base = translated(getattr(clauses.pop(0), "if"))
+    cases = []
+    for each in clauses:
+        test = translated(getattr(each, "if"))
+        test = test if base is None else writer.compared("equal", base, test)
+        cases.append((test, value(each.then)))
+    return writer.chosen(cases, value(getattr(then, "else")))
+
+
+def _negated(expression: Expression, functions: Functions) -> Expression | None:
+    """Return the whole number that an expression negates as the engine does, as a decimal."""
+    found = expression.scalar_function
+    is_difference = functions.name(found.function_reference) == "subtract"
+    if not is_difference or len(found.arguments) != 2:
+        return None
+    zero, whole = (each.value for each in found.arguments)
+    type_ = whole.cast.type.decimal
+    if not _is_literal(zero) or value_of(zero.literal) != 0:
+        return None
+    if whole.cast.type.WhichOneof("kind") != "decimal" or type_.scale or type_.precision < _WHOLE:
+        return None
+    return whole.cast.input
+
+
+def _is_guard(then: Expression.IfThen, functions: Functions) -> bool:
+    """Return whether a CASE may be arithmetic that the engine guards against an overflow."""
+    plain: Expression = getattr(then, "else")
+    cast = then.ifs[0].then.cast
+    exact, scalar_function = cast.input.scalar_function, plain.scalar_function
+    return (
+        len(then.ifs) == 1
+        and cast.type.WhichOneof("kind") == "i64"
+        and not cast.type.i64.type_variation_reference
+        and len(exact.arguments) == len(scalar_function.arguments) == 2
+        and exact.function_reference == scalar_function.function_reference
+        and functions.name(scalar_function.function_reference) in _ARITHMETIC
+    )
+
+
 def _guarded(
     then: Expression.IfThen, columns: Sequence[Term], functions: Functions, writer: SqlWriter
 ) -> Term:
@@ -153,18 +217,7 @@ def _guarded(
         NotPushableError: it is another expression, or not exact.
     """
     plain: Expression = getattr(then, "else")
-    cast = then.ifs[0].then.cast
-    exact, scalar_function = cast.input.scalar_function, plain.scalar_function
-    is_guard = (
-        len(then.ifs) == 1
-        and cast.type.WhichOneof("kind") == "i64"
-        and not cast.type.i64.type_variation_reference
-        and len(exact.arguments) == len(scalar_function.arguments) == 2
-        and exact.function_reference == scalar_function.function_reference
-        and functions.name(scalar_function.function_reference) in _ARITHMETIC
-    )
-    if not is_guard:
-        raise NotPushableError("if_then")
+    exact, scalar_function = then.ifs[0].then.cast.input.scalar_function, plain.scalar_function
     for wide, narrow in zip(exact.arguments, scalar_function.arguments, strict=True):
         if _is_literal(wide.value) and value_of(wide.value.literal) == value_of(
             narrow.value.literal
@@ -201,7 +254,10 @@ def _call(
     name = functions.name(function.function_reference)
     if name in ("like", "ilike"):
         return _like(name, function, columns, functions, writer)
-    operands = [scalar(each.value, columns, functions, writer) for each in function.arguments]
+    arguments = [each.value for each in function.arguments]
+    if name == _ONE_NAN and isnan(arguments[1].literal.fp64):
+        arguments = arguments[:1]
+    operands = [scalar(each, columns, functions, writer) for each in arguments]
     if name in ("and", "or"):
         return reduce(lambda left, right: writer.both(name, left, right), operands)
     if name in _COMPARISONS and len(operands) == 2:
@@ -213,7 +269,7 @@ def _call(
             return writer.negated(*operands)
         case "is_null" | "is_not_null":
             return writer.null_test(*operands, is_null=name == "is_null")
-    raise NotPushableError(name)
+    return writer.called(name, operands)
 
 
 def _like(

@@ -24,7 +24,8 @@ class Term:
     A condition that is not exact may also be true for rows that the engine rejects. `digits` are
     the digits before the decimal point of an integer or a decimal, and `scale` those after it. A
     double `is_finite` if it comes from such a number. A value that `is_text` is read as text.
-    One that `is_prefiltered` only takes part in conditions, which are not exact. `column` is the
+    One that `is_prefiltered` only takes part in conditions, which are not exact. A double that
+    `is_single` may have 32 bits. `column` is the
     column of the table that it is, if it is one.
     """
 
@@ -36,6 +37,7 @@ class Term:
     is_finite: bool = False
     is_text: bool = False
     is_prefiltered: bool = False
+    is_single: bool = False
     is_literal: bool = False
     column: RemoteColumn | None = None
 

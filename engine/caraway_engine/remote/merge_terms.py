@@ -15,7 +15,7 @@ from caraway_core.protocols.remote import ROW_ALIAS, TABLE_ALIAS
 from caraway_core.sqltext.merge_statements import MergeStatement
 from caraway_core.sqltext.token_reader import TokenReader, name_of
 from caraway_core.tables import RemoteTable
-from caraway_engine.remote import expressions, words
+from caraway_engine.remote import expressions, write_words
 from caraway_engine.remote.kinds import NotPushableError, Term
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import fields, kind
@@ -51,7 +51,7 @@ class MergeTerms:
     def __init__(self, table: RemoteTable, statement: MergeStatement, source: pa.Schema) -> None:
         """Take the table, and the columns of the source."""
         self._table, self._statement, self._source = table, statement, source
-        self._writer = words.of_reader(table.reader)
+        self._writer = write_words.of_reader(table.reader)
         self._sql: dict[MergeText, str] = {}
         self.operands: dict[str, str] = {}
         """The column of the rows for each column of the source that they read."""

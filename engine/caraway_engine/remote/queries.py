@@ -31,11 +31,12 @@ class RemoteQuery:
     limit: int | None = None
     offset: int = 0
     is_reducing: bool = False
+    writers: Callable[[str], SqlWriter] = words.of_reader
 
     @property
     def writer(self) -> SqlWriter:
         """What writes expressions for the database of the table."""
-        return words.of_reader(self.table.reader)
+        return self.writers(self.table.reader)
 
     def filtered(self, test: Term) -> "RemoteQuery":
         """Add a condition, which the database evaluates exactly."""

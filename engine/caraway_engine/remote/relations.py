@@ -22,11 +22,16 @@ class Translator:
     """Translates the parts of one plan that a database can answer."""
 
     def __init__(
-        self, functions: Functions, tables: Mapping[TableName, TableSpec], named: Relation
+        self,
+        functions: Functions,
+        tables: Mapping[TableName, TableSpec],
+        named: Relation,
+        writers: Callable[[str], SqlWriter] = words.of_reader,
     ) -> None:
         self._functions = functions
         self._tables = tables
         self._named = named
+        self._writers = writers
 
     def query(self, rel: Rel) -> RemoteQuery:
         """Translate a relation and everything below it.
@@ -52,11 +57,11 @@ class Translator:
             raise NotPushableError("a filter in a read")
         known = {each.name: each for each in table.columns}
         names = [read.base_schema.names[place] for place in naming.places(rel)]
-        writer = words.of_reader(table.reader)
+        writer = self._writers(table.reader)
         columns = [writer.column(known[name]) for name in names]
         if read.HasField("projection"):
             columns = [columns[item.field] for item in read.projection.select.struct_items]
-        return RemoteQuery(table, self._named(table), tuple(columns))
+        return RemoteQuery(table, self._named(table), tuple(columns), writers=self._writers)
 
     def _filter(self, rel: Rel) -> RemoteQuery:
         below = self.query(rel.filter.input)

@@ -25,11 +25,11 @@ from caraway_engine.remote.kinds import (
 )
 
 types = pa.types
-_COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
-_ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
+COMPARISONS = {"equal": "=", "not_equal": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
 _SAFE_DIGITS = 18
 """Integers with this number of digits have 64 bits."""
-_MOST_TEXT = 4_000
+MOST_TEXT = 4_000
 """The most characters of arithmetic: some casts repeat their operand."""
 _AVERAGE_SCALE = 4
 _HALF = 32
@@ -111,11 +111,11 @@ class SqlWriter:
 
     def compared(self, name: str, left: Term, right: Term) -> Term:
         """Return a comparison; a floating-point comparison includes all rows that may match."""
-        if name not in _COMPARISONS or not are_comparable(left.kind, right.kind):
+        if name not in COMPARISONS or not are_comparable(left.kind, right.kind):
             raise NotPushableError(name)
         if not (left.is_exact and right.is_exact):
             raise NotPushableError("a comparison of a condition that is not exact")
-        sign = _COMPARISONS[name]
+        sign = COMPARISONS[name]
         if left.kind == "double":
             return self._compared_doubles(sign, left, right)
         is_exact = not (left.is_prefiltered or right.is_prefiltered)
@@ -183,21 +183,29 @@ class SqlWriter:
             return replace(
                 left, column=None, sql=f"({left.sql} >> {self._cast('shift', right.sql)})"
             )
-        if name not in _ARITHMETIC or left.kind != right.kind:
+        if name not in ARITHMETIC or left.kind != right.kind:
             raise NotPushableError(name)
         self._need(f"{name} {left.kind}")
-        sql = f"({left.sql} {_ARITHMETIC[name]} {right.sql})"
+        sql = f"({left.sql} {ARITHMETIC[name]} {right.sql})"
         if name == "multiply":
             digits, scale = left.digits + right.digits, left.scale + right.scale
         else:
             digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
         if left.kind == "int" and digits > _SAFE_DIGITS and self._dialect.checked:
             sql = self._dialect.checked.format(sql)
-        if len(sql) > _MOST_TEXT:
+        if len(sql) > MOST_TEXT:
             raise NotPushableError("a long expression")
         if left.kind == "decimal" and digits + scale > MOST_DIGITS:
             raise NotPushableError("decimals of many digits")
         return Term(sql, left.kind, digits=digits, scale=scale)
+
+    def chosen(self, cases: Sequence[tuple[Term, Term | None]], other: Term | None) -> Term:
+        """Return the value of the first condition that holds; None is NULL."""
+        raise NotPushableError("a choice")
+
+    def called(self, name: str, operands: Sequence[Term]) -> Term:
+        """Return another function of values."""
+        raise NotPushableError(name)
 
     def cast(self, term: Term, to: pa.DataType) -> Term:
         """Return a cast that does not round, and fails only where the engine's cast fails too."""
@@ -206,7 +214,7 @@ class SqlWriter:
         if term.kind == kind == "int":
             self.need("cast int")
             sql = self._cast(_integer(to), term.sql)
-            if len(sql) > _MOST_TEXT:
+            if len(sql) > MOST_TEXT:
                 raise NotPushableError("a long expression")
             return Term(sql, "int", digits=min(digits, term.digits or digits))
         if term.kind == "uint" and kind in ("int", "uint"):
@@ -336,6 +344,7 @@ class SqlWriter:
             scale=scale,
             is_text=found.is_text,
             is_prefiltered=is_prefiltered,
+            is_single=known == "double" and type_ != pa.float64(),
         )
 
     def _same_bytes(self, value: Term, options: Sequence[Term]) -> Term | None:

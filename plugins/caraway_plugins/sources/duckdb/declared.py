@@ -33,10 +33,15 @@ DIALECT = Dialect(
         "int64": "CAST({} AS BIGINT)",
         "uint64": "CAST({} AS UBIGINT)",
         "high": "({} >> 32)",
+        "double": "CAST({} AS DOUBLE)",
         "text": "CAST({} AS VARCHAR)",
     },
     is_nan="{} = CAST('NaN' AS DOUBLE)",
     most_digits=18,
+    writes=frozenset({"case", "concat", "length", "double"}),
+    concat="({} || {})",
+    length="length({})",
+    fails="CAST(CAST({} AS VARCHAR) || '?' AS BOOLEAN)",
 )  # fmt: skip
 """Decimals that meet have at most 18 digits: for more, DuckDB may have no common type."""
 

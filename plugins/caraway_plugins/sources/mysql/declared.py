@@ -40,12 +40,16 @@ DIALECT = Dialect(
         "high": "(({0} - ({0} % 4294967296 + 4294967296) % 4294967296) DIV 4294967296)",
         "text": "{}",
         "float": "({} + 0e0)",
+        "double": "({} + 0e0)",
     },
     quote="`",
     bytes="CAST(CONVERT({} USING utf8mb4) AS BINARY)",
     checks_columns=True,
     no_limit="LIMIT 18446744073709551615",
     has_nulls_order=False,
+    writes=frozenset({"case", "concat", "length", "double"}),
+    concat="CONCAT({}, {})",
+    length="CHAR_LENGTH({})",
 )  # fmt: skip
 """Texts are compared as their collations do, and dates may be zero, so that what is equal to the
 engine is found, and compared again by it."""

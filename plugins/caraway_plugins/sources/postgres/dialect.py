@@ -41,4 +41,8 @@ POSTGRES = Dialect(
     collation=' COLLATE "C"',
     is_nan="{} = 'NaN'::float8",
     sends_decimals_as_text=True,
+    writes=frozenset({"case", "concat", "length", "double"}),
+    concat="({} || {})",
+    length="length({})",
+    fails="(({})::text)::boolean",
 )  # fmt: skip

@@ -42,6 +42,8 @@ DIALECT = Dialect(
     checked=f"CASE WHEN {_IS_WHOLE} THEN {{0}} ELSE {_TOO_LARGE} END",
     checks_columns=True,
     no_limit="LIMIT -1",
+    writes=frozenset({"case", "concat"}),
+    concat="({} || {})",
 )  # fmt: skip
 """Without doubles, of whose literals SQLite keeps 15 digits."""
 
