@@ -12,12 +12,10 @@ import pyarrow as pa
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
-from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema
-from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.sources.delta import DeltaSource
 from tests.differential.datasets import Dataset
-from tests.differential.runners import Distributed, SingleNode, single_node
+from tests.differential.runners import Distributed, SingleNode, installed, single_node
 
 _PARTS = 3
 
@@ -33,13 +31,8 @@ async def in_delta(dataset: Dataset) -> AsyncIterator[Distributed]:
                 names = [each.lower() for each in rows.schema.names]
                 if all(map(_is_kept, rows.schema.types)) and len(set(names)) == len(names):
                     tables[TableName(name)] = written(Path(folder) / name, rows)
-        executor = LocalExecutor(EngineSettings(2))
-        try:
-            failed = executor.install(replace(dataset.snapshot(), tables=tables))
-            assert failed == {}
+        with installed(2, replace(dataset.snapshot(), tables=tables)) as executor:
             yield SingleNode(executor)
-        finally:
-            executor.close()
 
 
 def written(folder: Path, rows: pa.Table) -> TableSpec:

@@ -1,24 +1,19 @@
 """Single nodes whose tables are in databases that a driver of any kind reads."""
 
-import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import TableSpec
-from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.rows.plain import plain_schema
-from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.sources.adbc.source import AdbcSource
-from tests.differential.datasets import Dataset
-from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
+from tests.differential.databases import Load, reading
+from tests.differential.runners import Opening
 from tests.kit import (
     adbc_drivers,
     clickhouse_server,
@@ -32,33 +27,6 @@ from tests.kit import (
     spark_server,
     sqlite_files,
 )
-
-Load = Callable[[str, pa.Table], TableSpec | None]
-"""Writes rows to a table of a database, and resolves it; None: it has not all of the types."""
-
-
-def reading(loading: Callable[[], AbstractContextManager[Load]]) -> Opening:
-    """Return a runner of the tables that a database gets."""
-
-    @asynccontextmanager
-    async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
-        with loading() as load:
-            tables: dict[TableName, TableSpec] = dict(dataset.snapshot().tables)
-            async with single_node(dataset) as node:
-                for name in dataset.tables:
-                    rows = await node.execute(f'SELECT * FROM "{name}"')
-                    rows = rows.cast(plain_schema(rows.schema))
-                    if (table := await asyncio.to_thread(load, name, rows)) is not None:
-                        tables[TableName(name)] = table
-            executor = LocalExecutor(EngineSettings(2))
-            try:
-                failed = executor.install(replace(dataset.snapshot(), tables=tables))
-                assert failed == {}
-                yield Plain(SingleNode(executor))
-            finally:
-                executor.close()
-
-    return opening
 
 
 def resolved(request: SourceRequest, rows: pa.Table) -> TableSpec:

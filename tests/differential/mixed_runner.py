@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,37 +14,19 @@ from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.stages import Policy
-from caraway_executor.statements.local import LocalExecutor
-from tests.differential import foreign_runners
+from tests.differential import foreign_runners, mariadb_runner, postgres_runner
+from tests.differential.databases import Load, Loading
 from tests.differential.datasets import Dataset
-from tests.differential.foreign_runners import Load
-from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
-from tests.kit import duckdb_files, flight_sql_server, mariadb, postgres, remote, sqlite_files
+from tests.differential.runners import (
+    Distributed,
+    Opening,
+    Plain,
+    SingleNode,
+    installed,
+    single_node,
+)
+from tests.kit import duckdb_files, flight_sql_server, sqlite_files
 from tests.kit.clusters import in_process_cluster
-
-Loading = Callable[[], AbstractContextManager[Load]]
-
-
-@contextmanager
-def _postgres() -> Iterator[Load]:
-    with postgres.serving() as server:
-
-        def load(name: str, rows: pa.Table) -> TableSpec:
-            remote.load(server, name, rows)
-            return remote.resolved(server, name)
-
-        yield load
-
-
-@contextmanager
-def _mariadb() -> Iterator[Load]:
-    with mariadb.serving() as server:
-
-        def load(name: str, rows: pa.Table) -> TableSpec:
-            mariadb.load(server, name, rows)
-            return mariadb.resolved(server, f'"{name}"')
-
-        yield load
 
 
 @contextmanager
@@ -84,19 +66,19 @@ def _flight_sql() -> Iterator[Load]:
 
 
 OF_TPCH: Mapping[str, Loading] = {
-    "customer": _postgres,
+    "customer": postgres_runner.into_postgres,
     "nation": _sqlite,
     "orders": foreign_runners.in_clickhouse,
     "part": foreign_runners.in_spark,
-    "partsupp": _mariadb,
+    "partsupp": mariadb_runner.into_mariadb,
     "region": _flight_sql,
     "supplier": _duckdb,
 }
 """The source of each table of TPC-H; lineitem remains in Parquet files."""
 WHOLE: Mapping[str, Loading] = {
     "duckdb": _duckdb,
-    "mysql": _mariadb,
-    "postgres": _postgres,
+    "mysql": mariadb_runner.into_mariadb,
+    "postgres": postgres_runner.into_postgres,
     "spark": foreign_runners.in_spark,
     "sqlite": _sqlite,
 }
@@ -109,13 +91,8 @@ def single(places: Mapping[str, Loading]) -> Opening:
     async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
         with ExitStack() as stack:
             tables = await _tables(dataset, places, stack)
-            executor = LocalExecutor(EngineSettings(2))
-            try:
-                failed = executor.install(replace(dataset.snapshot(), tables=tables))
-                assert failed == {}
+            with installed(2, replace(dataset.snapshot(), tables=tables)) as executor:
                 yield Plain(SingleNode(executor))
-            finally:
-                executor.close()
 
     return opening
 

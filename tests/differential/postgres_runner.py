@@ -1,22 +1,20 @@
 """A single node whose tables are in PostgreSQL, as far as PostgreSQL has their types."""
 
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core.ids import TableName
 from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.rows.plain import plain_schema
 from caraway_engine.stages import Policy
-from caraway_executor.statements.local import LocalExecutor
+from tests.differential.databases import Load, loaded, reading
 from tests.differential.datasets import Dataset
-from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
+from tests.differential.runners import Distributed, Opening, Plain
 from tests.kit.clusters import in_process_cluster
 from tests.kit.postgres import Server, serving
 from tests.kit.remote import column_type, load, quoted, resolved
@@ -28,7 +26,7 @@ def distributed(executors: int, policy: Policy) -> Opening:
     @asynccontextmanager
     async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
         with serving() as server, tempfile.TemporaryDirectory() as folder:
-            tables = await _tables(dataset, server)
+            tables = await loaded(dataset, _into(server))
             async with in_process_cluster(
                 Path(folder),
                 {str(name): divided(server, spec) for name, spec in tables.items()},
@@ -57,27 +55,21 @@ def divided(server: Server, spec: TableSpec, parts: int = 5) -> TableSpec:
     return replace(spec, splits=splits, size_bytes=max(spec.size_bytes, 1_000 * len(splits)))
 
 
-@asynccontextmanager
-async def in_postgres(dataset: Dataset) -> AsyncIterator[Distributed]:
-    """Load the supported tables into a separate server, and read them there."""
+def _into(server: Server) -> Load:
+    def load_rows(name: str, rows: pa.Table) -> TableSpec | None:
+        if not all(map(column_type, rows.schema.types)):
+            return None
+        load(server, name, rows)
+        return resolved(server, name)
+
+    return load_rows
+
+
+@contextmanager
+def into_postgres() -> Iterator[Load]:
+    """Serve a separate server until the block ends."""
     with serving() as server:
-        tables = await _tables(dataset, server)
-        executor = LocalExecutor(EngineSettings(2))
-        try:
-            failed = executor.install(replace(dataset.snapshot(), tables=tables))
-            assert failed == {}
-            yield Plain(SingleNode(executor))
-        finally:
-            executor.close()
+        yield _into(server)
 
 
-async def _tables(dataset: Dataset, server: Server) -> dict[TableName, TableSpec]:
-    tables: dict[TableName, TableSpec] = dict(dataset.snapshot().tables)
-    async with single_node(dataset) as node:
-        for name in dataset.tables:
-            rows = await node.execute(f'SELECT * FROM "{name}"')
-            rows = rows.cast(plain_schema(rows.schema))
-            if all(map(column_type, rows.schema.types)):
-                load(server, name, rows)
-                tables[TableName(name)] = resolved(server, name)
-    return tables
+in_postgres = reading(into_postgres)

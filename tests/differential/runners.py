@@ -88,14 +88,14 @@ def _without_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
 @asynccontextmanager
 async def single_node(dataset: Dataset) -> AsyncIterator[Distributed]:
     """The reference: a single node."""
-    with _executor(2, dataset.snapshot()) as executor:
+    with installed(2, dataset.snapshot()) as executor:
         yield SingleNode(executor)
 
 
 @asynccontextmanager
 async def other_partitions(dataset: Dataset) -> AsyncIterator[Distributed]:
     """A single node with another partitioning; a statement that differs has no unique answer."""
-    with _executor(3, _reversed(dataset.snapshot())) as executor:
+    with installed(3, _reversed(dataset.snapshot())) as executor:
         yield SingleNode(executor)
 
 
@@ -122,7 +122,7 @@ class Repeating:
 @asynccontextmanager
 async def repeating(dataset: Dataset) -> AsyncIterator[Distributed]:
     """A single node on which statements repeat while others run."""
-    with _executor(2, dataset.snapshot()) as executor:
+    with installed(2, dataset.snapshot()) as executor:
         assert executor.session is not None
         yield Repeating(SingleNode(executor), executor.session.crowd)
 
@@ -145,7 +145,7 @@ class Shuffling:
 @asynccontextmanager
 async def shuffling(dataset: Dataset) -> AsyncIterator[Distributed]:
     """A single node that joins in an order that chance chooses."""
-    with _executor(2, dataset.snapshot()) as executor:
+    with installed(2, dataset.snapshot()) as executor:
         assert executor.session is not None
         yield Shuffling(SingleNode(executor), executor.session._statements.reruns)
 
@@ -153,7 +153,7 @@ async def shuffling(dataset: Dataset) -> AsyncIterator[Distributed]:
 @asynccontextmanager
 async def early(dataset: Dataset) -> AsyncIterator[Distributed]:
     """A single node whose readers of Parquet filter for every statement that may run again."""
-    with _executor(2, dataset.snapshot()) as executor:
+    with installed(2, dataset.snapshot()) as executor:
         assert executor.session is not None
         executor.session._statements.reruns.early_filters_pay = lambda *_: True
         yield SingleNode(executor)
@@ -169,7 +169,8 @@ RUNNERS: dict[str, Opening] = {
 
 
 @contextmanager
-def _executor(partitions: int, snapshot: CatalogSnapshot) -> Iterator[LocalExecutor]:
+def installed(partitions: int, snapshot: CatalogSnapshot) -> Iterator[LocalExecutor]:
+    """Run one node over a catalog until the block ends."""
     executor = LocalExecutor(EngineSettings(partitions))
     try:
         failed = executor.install(snapshot)

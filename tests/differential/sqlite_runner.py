@@ -1,50 +1,30 @@
 """A single node whose tables are in a SQLite file, as far as SQLite has their types and values."""
 
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core.ids import TableName
 from caraway_core.tables import TableSpec
-from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.rows.plain import plain_schema
-from caraway_executor.statements.local import LocalExecutor
-from tests.differential.datasets import Dataset
-from tests.differential.runners import Distributed, Plain, SingleNode, single_node
+from tests.differential.databases import Load, reading
 from tests.kit import sqlite_files
 
 
-@asynccontextmanager
-async def in_sqlite(dataset: Dataset) -> AsyncIterator[Distributed]:
-    """Load the supported tables into a file, and read them there."""
+@contextmanager
+def _sqlite() -> Iterator[Load]:
     with tempfile.TemporaryDirectory() as folder:
-        tables = await _tables(dataset, Path(folder) / "tables.db")
-        executor = LocalExecutor(EngineSettings(2))
-        try:
-            failed = executor.install(replace(dataset.snapshot(), tables=tables))
-            assert failed == {}
-            yield Plain(SingleNode(executor))
-        finally:
-            executor.close()
+        file = Path(folder) / "tables.db"
 
+        def load(name: str, rows: pa.Table) -> TableSpec | None:
+            if not _is_kept(rows):
+                return None
+            sqlite_files.load(file, name, rows)
+            declared = rows.schema if any(map(sqlite_files.is_long, rows.schema.types)) else ()
+            return sqlite_files.resolved(file, sqlite_files.quoted(name), list(declared))
 
-async def _tables(dataset: Dataset, file: Path) -> dict[TableName, TableSpec]:
-    tables: dict[TableName, TableSpec] = dict(dataset.snapshot().tables)
-    async with single_node(dataset) as node:
-        for name in dataset.tables:
-            rows = await node.execute(f'SELECT * FROM "{name}"')
-            rows = rows.cast(plain_schema(rows.schema))
-            if _is_kept(rows):
-                sqlite_files.load(file, name, rows)
-                declared = rows.schema if any(map(sqlite_files.is_long, rows.schema.types)) else ()
-                tables[TableName(name)] = sqlite_files.resolved(
-                    file, sqlite_files.quoted(name), list(declared)
-                )
-    return tables
+        yield load
 
 
 def _is_kept(rows: pa.Table) -> bool:
@@ -54,3 +34,6 @@ def _is_kept(rows: pa.Table) -> bool:
     doubles = [each.name for each in rows.schema if pa.types.is_floating(each.type)]
     found, kept = rows.select(doubles), sqlite_files.kept(rows).select(doubles)
     return repr(found.to_pydict()) == repr(kept.to_pydict())  # Arrow takes -0.0 for 0.0.
+
+
+in_sqlite = reading(_sqlite)
