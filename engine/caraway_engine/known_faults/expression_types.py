@@ -140,41 +140,53 @@ class Types:
     def _planned(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
         group_by = self._group_by(scope) if is_grouped else None
         with_ = _needed(scope.with_, [scope.select["from"], items])
-        return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
+        sql = syntax.select(items, scope.select["from"], with_, group_by)
+        return self._schema(sql, are_named=all("ExprWithAlias" in each for each in items))
 
     def _group_by(self, scope: SelectScope) -> Tree:
         return scopes.group_by(scope, lambda: self.columns(scope, scope.select["from"]))
 
-    def _schema(self, sql: str, *, is_final: bool = True) -> pa.Schema | None:
+    def _schema(
+        self, sql: str, *, is_final: bool = True, are_named: bool = False
+    ) -> pa.Schema | None:
+        """Return the schema of a statement, or None if it cannot be planned.
+
+        If all its items are named, its names and types do not depend on the conditions of CASE.
+        """
         key = f"{self._key}{'' if is_final else 'first '}{sql}"
         if (known := self._known.recall(key)) is not None:
             return known
-        try:
-            frame = self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
+        has_case = is_final and _CASE.search(sql) is not None
+        alike = self._frame(_with_common_types(sql)) if has_case else None
+        if are_named and alike is not None and not _changes_types(self._context, alike):
+            schema = pa.schema(alike.schema())
+        else:
+            frame = self._frame(sql)
+            if frame is None:
+                return None
             schema = pa.schema(frame.schema())
-        except Exception:  # noqa: BLE001 -- on any engine error, the type is unknown
-            return None
-        if is_final:
-            schema = self._final(sql, frame, schema)
+            if is_final:
+                schema = self._final(frame, alike if has_case else frame, schema)
         self._known.remember(key, schema)
         return schema
 
-    def _final(self, sql: str, frame: DataFrame, schema: pa.Schema) -> pa.Schema:
+    def _frame(self, sql: str | None) -> DataFrame | None:
+        if sql is None:
+            return None
+        try:
+            return self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
+        except Exception:  # noqa: BLE001 -- on any engine error, the type is unknown
+            return None
+
+    def _final(self, frame: DataFrame, alike: DataFrame | None, schema: pa.Schema) -> pa.Schema:
         """Return the schema after CASE and UNION got common types.
 
         To optimize the statement takes ten times as long as to plan it, so that is done for unions
-        of different types and for CASE in views only.
+        of different types and for CASE in views only, and where CASE has a type but coalesce none.
         """
-        alike = _with_common_types(sql) if _CASE.search(sql) else None
-        try:
-            found = frame
-            if alike is not None:
-                found = self._context.sql(alike, options=_READ_ONLY, param_values=self._parameters)
-        except Exception:  # noqa: BLE001 -- CASE has a type where coalesce has none
+        if alike is None or _changes_types(self._context, alike):
             return final_schema(self._context, frame)
-        if _changes_types(self._context, found):
-            return final_schema(self._context, frame)
-        types = pa.schema(found.schema()).types
+        types = pa.schema(alike.schema()).types
         fields = [field.with_type(type_) for field, type_ in zip(schema, types, strict=False)]
         return pa.schema(fields) if len(types) == len(schema) else schema
 
@@ -212,7 +224,7 @@ def _with_common_types(sql: str) -> str | None:
         for other in [*results[1:], *([case["else_result"]] if case["else_result"] else [])]:
             form = syntax.filled(_COALESCE, a=form, b=other)
         syntax.replace(each, form)
-    return syntax.restored(statement) if found else None
+    return syntax.restored(statement) if found else sql
 
 
 def final_schema(context: SessionContext, frame: DataFrame) -> pa.Schema:
