@@ -5,6 +5,9 @@ modules that were rewritten before, so each worker begins with other folders and
 the cache of bytecode. The garbage collector rests meanwhile. Then all loaded objects are hidden
 from it, and after each module those that its tests have left. Otherwise it would visit a million
 objects, for a second, each time that a test calls it.
+
+Hypothesis would also parse all modules in each worker, to draw one value in twenty from their
+constants. It does so where tests run in one process, as in `make test-full`.
 """
 
 import gc
@@ -12,6 +15,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from caraway_core.loading.imports import uncollected
 
@@ -20,11 +24,17 @@ from caraway_core.loading.imports import uncollected
 def pytest_configure(config: pytest.Config) -> None:
     """Have a worker begin with folders of its own, where all tests are collected."""
     worker: dict[str, str] = getattr(config, "workerinput", {})
+    if worker:
+        _draw_without_constants_of_source()
     if worker and config.args_source is config.ArgsSource.TESTPATHS:
         entries = [each for path in config.args for each in sorted(Path(path).iterdir())]
         tests = [str(each) for each in entries if _holds_tests(each)]
         place = int(worker["workerid"].removeprefix("gw")) / int(worker["workercount"])
         config.args = rotated(tests, place)
+
+
+def _draw_without_constants_of_source() -> None:
+    vars(providers).update(is_local_module_file=lambda _: False)
 
 
 def _holds_tests(path: Path) -> bool:
@@ -45,7 +55,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    _forget()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,9 +1,12 @@
 """Workers share the work of collecting tests."""
 
 import gc
+import os
 
 import pytest
+from hypothesis.internal.conjecture import providers
 
+from caraway_core.loading import imports
 from tests.kit.collecting import rotated
 
 
@@ -22,3 +25,9 @@ def test_nothing_is_rotated_to_nothing() -> None:
 
 def test_what_was_collected_is_not_visited_by_the_collector_of_garbage() -> None:
     assert gc.get_freeze_count() > 10_000
+
+
+def test_workers_draw_without_the_constants_of_source() -> None:
+    takes_constants_of = vars(providers)["is_local_module_file"]
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    assert takes_constants_of(imports.__file__) is not is_worker

@@ -3,9 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
 import pytest
 from llmock.scenarios import Fail
@@ -13,6 +12,9 @@ from starlette.responses import JSONResponse
 
 from tests.kit.models import ServedModels, llmock, manifest, served
 from tests.kit.scripted_provider import ScriptedProvider, chunk, completion, scripted
+
+if TYPE_CHECKING:
+    import anthropic
 
 USER: Any = [{"role": "user", "content": "Say hello"}]
 TOOL: Any = {
@@ -28,14 +30,17 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2, "t
 KEYS = "runtime: {auth: {api-key: {keys: ['reader']}}}\n"
 
 
-def client(of: ServedModels, key: str = "none") -> anthropic.AsyncAnthropic:
+def client(of: ServedModels, key: str = "none") -> "anthropic.AsyncAnthropic":
+    # Its types take a second to import, in each worker that collects this module.
+    import anthropic
+
     return anthropic.AsyncAnthropic(base_url=of.url, api_key=key, max_retries=0)
 
 
 @asynccontextmanager
 async def asked(
     folder: Path, key: str = "none", more: str = ""
-) -> AsyncIterator[tuple[ScriptedProvider, anthropic.AsyncAnthropic]]:
+) -> "AsyncIterator[tuple[ScriptedProvider, anthropic.AsyncAnthropic]]":
     async with (
         scripted() as provider,
         served(folder, more + manifest(provider.url)) as caraway,
@@ -136,6 +141,8 @@ async def test_calls_of_tools_come_as_blocks_even_if_their_parts_are_mixed(tmp_p
 
 
 async def test_errors_have_the_envelope_that_the_client_reads(tmp_path: Path) -> None:
+    import anthropic
+
     async with asked(tmp_path) as (provider, claude):
         with pytest.raises(anthropic.NotFoundError) as absent:
             await claude.messages.create(model="nope", max_tokens=9, messages=USER)
@@ -160,6 +167,8 @@ async def test_errors_have_the_envelope_that_the_client_reads(tmp_path: Path) ->
 
 
 async def test_the_key_of_the_client_is_the_key_of_the_runtime(tmp_path: Path) -> None:
+    import anthropic
+
     async with asked(tmp_path, "reader", KEYS) as (_, claude):
         assert (await claude.messages.create(model="chat", max_tokens=9, messages=USER)).content
         other = claude.with_options(api_key="other")
@@ -183,6 +192,8 @@ async def test_other_methods_and_broken_bodies_have_the_envelope_too(tmp_path: P
 
 
 async def test_models_of_anthropic_see_images_and_thoughts_are_shown(tmp_path: Path) -> None:
+    import anthropic
+
     with llmock() as server:
         text = (
             "models:\n  - from: anthropic:claude-sonnet\n    name: claude\n    params:\n"
