@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras console console-if-possible check-console test test-answers test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check coverage format bench bench-paired dist docs house lock protos clean
+.PHONY: setup run extras console console-if-possible check-console test test-integration test-answers test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check coverage format bench bench-paired dist docs house lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made console-if-possible
 
@@ -61,7 +61,26 @@ IN_MEMORY = $(shell test "$(SHM_MB)" -ge 6000 2>/dev/null && echo /dev/shm)
 # tests/kit/longest_first.py, since those with the most tests are not the longest.
 GATE = PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: setup
-	$(GATE) -m "not full and not answers"
+	$(GATE) -m "not full and not answers" $(INTEGRATION:%=--ignore=%)
+
+# Runtimes, engines, databases and programs of others, which are started as processes, and single modules of
+# minutes. What is not named here is tested by `make test`, which takes as long.
+INTEGRATION := tests/charts tests/conformance tests/e2e tests/executor/engines tests/hostile tests/plugins/sources \
+	tests/client/cli/test_process.py \
+	tests/client/cli/test_reference.py \
+	tests/cluster/store/test_command.py \
+	tests/core/test_extras.py \
+	tests/executor/resources/test_freeing.py \
+	tests/gateway/api/test_acceleration_bad_days.py \
+	tests/gateway/api/test_change_sources.py \
+	tests/gateway/api/test_changes_bad_days.py \
+	tests/gateway/api/test_remote_tables.py \
+	tests/gateway/api/test_writes.py \
+	tests/management/api/test_route_table.py \
+	tests/operator/reconciling/test_reconcile_rollout.py \
+	tests/scheduler/jobs/test_processes.py
+test-integration: setup
+	$(GATE) -m "not full and not answers" $(INTEGRATION)
 
 # Thousands of statements whose answers are compared with another runner, or with DuckDB. `make test` runs a
 # share of the corpus; together both run all that is not `full`.

@@ -28,7 +28,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _draw_without_constants_of_source()
     if worker and config.args_source is config.ArgsSource.TESTPATHS:
         entries = [each for path in config.args for each in sorted(Path(path).iterdir())]
-        tests = [str(each) for each in entries if _holds_tests(each)]
+        # Paths that are named are collected even if they are to be ignored.
+        ignored = {Path(each).resolve() for each in config.getoption("ignore") or ()}
+        tests = [
+            str(each) for each in entries if _holds_tests(each) and each.resolve() not in ignored
+        ]
         place = int(worker["workerid"].removeprefix("gw")) / int(worker["workercount"])
         config.args = rotated(tests, place)
 
