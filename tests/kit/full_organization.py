@@ -1,13 +1,18 @@
 """An organization that has one of everything that a path can name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 
 from caraway_management.domain.platform import Cluster, Platform
 from caraway_management.domain.scopes import Role
 from caraway_management.notices.settings import MailServer, NoticeSettings
 from caraway_management.store.tables import Activity, Org, PortalSession
+from tests.kit import management
 from tests.kit.deployed_projects import MANIFEST
 from tests.kit.management import Caller, Installation
 from tests.kit.management_credentials import callers
@@ -90,3 +95,15 @@ def add_full_organization(installation: Installation) -> FullOrganization:
     installation.work()
     key = str(owner.get(f"{path}/api-keys").json()["api_key"])
     return FullOrganization(org, owner, ids, key)
+
+
+@contextmanager
+def shared_installation(request: pytest.FixtureRequest, folder: Path) -> Iterator[Installation]:
+    """Run an installation with mail and a cluster of acme, over the store that `request` names."""
+    if request.param == "sqlite":
+        url = management.prepared_embedded_url(folder)
+    else:
+        template = request.getfixturevalue("postgres_template")
+        url = management.new_postgres_url(request.getfixturevalue("postgres_server"), template)
+    with management.installation(url, is_prepared=True, platform=PLATFORM, notices=NOTICES) as made:
+        yield made

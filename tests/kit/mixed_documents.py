@@ -1,5 +1,6 @@
 """Documents whose fields are often missing, and conditions over them, for sources of documents."""
 
+import asyncio
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
+
+from caraway_core.tables import TableSpec
+from tests.kit.engine import rows, session
 
 SCHEMA = pa.schema(
     {
@@ -117,3 +121,12 @@ def statements(schema: pa.Schema = SCHEMA) -> st.SearchStrategy[str]:
     return st.tuples(read, several).map(
         lambda parts: f"SELECT {', '.join(parts[0])} FROM t WHERE {' AND '.join(parts[1])}"
     )
+
+
+def compare(tables: Mapping[str, TableSpec], sql: str) -> None:
+    """Check that a statement has the same rows over each of the tables, in any order."""
+    answers = [
+        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
+        for table in tables.values()
+    ]
+    assert answers[0] == answers[1], sql

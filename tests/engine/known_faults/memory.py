@@ -1,13 +1,19 @@
 """Asks statements over the tables of the faults in memory: of the engine itself, and mended."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 from datafusion import DataFrame, SessionConfig, SessionContext
 
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine import known_faults
+from caraway_engine.sessions.sessions import Session
 from tests.engine.known_faults import tables
+from tests.kit.engine import rows as rows_of
+from tests.kit.engine import session
 
 _NOTHING: Mapping[str, Any] = {}
 Rows = list[tuple[Any, ...]]
@@ -59,3 +65,29 @@ def _in_order(frame: DataFrame) -> Rows:
         for batch in batches
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     ]
+
+
+def session_over(tables: Mapping[str, pa.Table], views: Mapping[str, str]) -> Session:
+    """Return a session over tables in memory, and views of them."""
+    specs: dict[str, TableSpec | str] = {
+        name: MemoryTable(rows.schema, rows) for name, rows in tables.items()
+    }
+    return session({**specs, **views})
+
+
+def duckdb_over(
+    tables: Mapping[str, pa.Table], views: Mapping[str, str] = _NOTHING
+) -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB over the same tables and views."""
+    made = duckdb.connect(config={"threads": 1})
+    for name, rows in tables.items():
+        made.register(name, rows)
+    for name, view in views.items():
+        made.sql(f"CREATE VIEW {name} AS {view}")
+    return made
+
+
+def check_same(over: Session, duck: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Check that a statement has the rows of DuckDB, in any order."""
+    found = [tuple(row.values()) for row in asyncio.run(rows_of(over, sql))]
+    assert sorted(found, key=str) == sorted(duck.sql(sql).fetchall(), key=str), sql

@@ -1,6 +1,5 @@
 """Casts of one column are columns of their own."""
 
-import asyncio
 from itertools import permutations
 
 import duckdb
@@ -8,8 +7,7 @@ import pytest
 
 from caraway_engine.sessions.sessions import Session
 from tests.engine.known_faults import tables
-from tests.engine.known_faults.memory import Asked
-from tests.kit.engine import memory, rows, session
+from tests.engine.known_faults.memory import Asked, check_same, duckdb_over, session_over
 
 FORMS = ("k", "CAST(k AS DOUBLE)", "k::TEXT", "TRY_CAST(k AS INT)", "CAST(k::TEXT AS INT)")
 SHAPES = (
@@ -29,23 +27,19 @@ SHAPES = (
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    connection.register("t", tables.tables()["t"])
-    return connection
+    return duckdb_over({"t": tables.tables()["t"]})
 
 
 @pytest.fixture(scope="module")
 def made() -> Session:
-    table = tables.tables()["t"]
-    return session({"t": memory(**{name: table.column(name) for name in table.column_names})})
+    return session_over({"t": tables.tables()["t"]}, {})
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_pair_of_casts(made: Session, duck: duckdb.DuckDBPyConnection, shape: str) -> None:
     for pair in permutations(FORMS, 2):
         sql = shape.format(*pair)
-        found = [tuple(row.values()) for row in asyncio.run(rows(made, sql))]
-        assert sorted(found, key=str) == sorted(duck.sql(sql).fetchall(), key=str), sql
+        check_same(made, duck, sql)
 
 
 def test_names_say_what_is_cast(asked: Asked) -> None:

@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tests.engine.known_faults.memory import Asked
+from tests.engine.known_faults.memory import Asked, duckdb_over
 
 ROWS = pa.table({
     "id": pa.array(range(8), pa.int64()),
@@ -40,9 +40,7 @@ def of() -> Asked:
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    connection.register("x", ROWS)
-    return connection
+    return duckdb_over({"x": ROWS})
 
 
 @pytest.mark.parametrize("key", KEYS)

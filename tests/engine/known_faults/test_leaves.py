@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from caraway_core.statements import Statement
-from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.known_faults import leaves
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.statements import plan_facts
+from tests.engine.known_faults.memory import duckdb_over, session_over
 from tests.kit import generating
-from tests.kit.engine import session
 
 _STRUCTS = [{"a": 1, "b": "x"}, {"a": None, "b": "y"}, {"a": -2, "b": None}, {"a": 1, "b": "y"}]
 TABLES = {
@@ -57,20 +56,12 @@ def statements(draw: DrawFn) -> str:
 
 @pytest.fixture(scope="module")
 def of() -> Session:
-    specs: dict[str, TableSpec | str] = {
-        name: MemoryTable(rows.schema, rows) for name, rows in TABLES.items()
-    }
-    return session({**specs, **VIEWS})
+    return session_over(TABLES, VIEWS)
 
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:
-    made = duckdb.connect(config={"threads": 1})
-    for name, rows in TABLES.items():
-        made.register(name, rows)
-    for name, view in VIEWS.items():
-        made.sql(f"CREATE VIEW {name} AS {view}")
-    return made
+    return duckdb_over(TABLES, VIEWS)
 
 
 def test_generated_statements_are_answered_as_by_duckdb(

@@ -8,7 +8,7 @@ from hypothesis.strategies import DrawFn
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import patterns
-from tests.engine.known_faults.memory import Asked
+from tests.engine.known_faults.memory import Asked, duckdb_over
 from tests.kit import generating
 
 TEXTS = pa.table({
@@ -36,9 +36,7 @@ def of() -> Asked:
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:
-    made = duckdb.connect(config={"threads": 1})
-    made.register("texts_", TEXTS)
-    return made
+    return duckdb_over({"texts_": TEXTS})
 
 
 def right(duck: duckdb.DuckDBPyConnection, value: str) -> list[tuple[object, ...]]:

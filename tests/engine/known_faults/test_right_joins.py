@@ -11,11 +11,9 @@ from hypothesis.strategies import DrawFn
 
 from caraway_core.errors import QueryError
 from caraway_core.statements import Statement
-from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.sessions.sessions import Session
-from tests.engine.known_faults.memory import Asked
+from tests.engine.known_faults.memory import Asked, duckdb_over, session_over
 from tests.kit import generating
-from tests.kit.engine import session
 
 TABLES = {
     "t": pa.table({
@@ -34,20 +32,12 @@ VIEWS = {"w": "SELECT a.k, c.v, a.s FROM t a RIGHT JOIN u c ON a.k = c.k AND a.v
 
 @pytest.fixture(scope="module")
 def of() -> Session:
-    specs: dict[str, TableSpec | str] = {
-        name: MemoryTable(rows.schema, rows) for name, rows in TABLES.items()
-    }
-    return session({**specs, **VIEWS})
+    return session_over(TABLES, VIEWS)
 
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:
-    made = duckdb.connect(config={"threads": 1})
-    for name, rows in TABLES.items():
-        made.register(name, rows)
-    for name, view in VIEWS.items():
-        made.sql(f"CREATE VIEW {name} AS {view}")
-    return made
+    return duckdb_over(TABLES, VIEWS)
 
 
 @st.composite

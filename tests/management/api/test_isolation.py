@@ -39,15 +39,8 @@ def installation(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     """An installation with mail and a cluster of acme, which the tests share."""
-    if request.param == "sqlite":
-        url = management.prepared_embedded_url(tmp_path_factory.mktemp("isolation"))
-    else:
-        template = request.getfixturevalue("postgres_template")
-        url = management.new_postgres_url(request.getfixturevalue("postgres_server"), template)
-    with management.installation(
-        url, is_prepared=True, platform=full_organization.PLATFORM,
-        notices=full_organization.NOTICES,
-    ) as made:  # fmt: skip
+    folder = tmp_path_factory.mktemp("isolation")
+    with full_organization.shared_installation(request, folder) as made:
         yield made
 
 

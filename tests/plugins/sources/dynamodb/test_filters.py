@@ -1,7 +1,5 @@
 """Random statements over a table of DynamoDB have the answers of the engine over the same rows."""
 
-import asyncio
-
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -9,7 +7,6 @@ from caraway_core.tables import MemoryTable, TableSpec
 from caraway_plugins.sources.dynamodb.source import DynamodbSource
 from tests.kit import mixed_documents
 from tests.kit.dynamodb_server import DynamodbServer
-from tests.kit.engine import rows, session
 
 _PATIENT = settings(
     deadline=None,
@@ -31,22 +28,14 @@ def tables(dynamodb: DynamodbServer) -> dict[str, TableSpec]:
     }
 
 
-def _compare(tables: dict[str, TableSpec], sql: str) -> None:
-    answers = [
-        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
-        for table in tables.values()
-    ]
-    assert answers[0] == answers[1], sql
-
-
 @settings(_PATIENT, max_examples=60)
 @given(sql=mixed_documents.statements())
 def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    _compare(tables, sql)
+    mixed_documents.compare(tables, sql)
 
 
 @pytest.mark.full
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements())
 def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    _compare(tables, sql)
+    mixed_documents.compare(tables, sql)

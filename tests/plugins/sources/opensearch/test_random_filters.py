@@ -1,6 +1,5 @@
 """Random statements over an index have the answers of the engine over the same rows."""
 
-import asyncio
 import base64
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from caraway_core.loading import registry
 from caraway_core.tables import MemoryTable, TableSpec
 from tests.kit import mixed_documents
-from tests.kit.engine import rows, session
 from tests.kit.search_server import SearchServer
 
 _PATIENT = settings(deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -60,22 +58,14 @@ def test_columns_of_the_mapping(server: SearchServer, tables: dict[str, TableSpe
         assert found.field(each.name).type == others.get(each.name, each.type)
 
 
-def _compare(tables: dict[str, TableSpec], sql: str) -> None:
-    answers = [
-        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
-        for table in tables.values()
-    ]
-    assert answers[0] == answers[1], sql
-
-
 @settings(_PATIENT, max_examples=150)
 @given(sql=mixed_documents.statements())
 def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    _compare(tables, sql)
+    mixed_documents.compare(tables, sql)
 
 
 @pytest.mark.full
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements())
 def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    _compare(tables, sql)
+    mixed_documents.compare(tables, sql)
