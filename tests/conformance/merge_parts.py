@@ -78,7 +78,7 @@ class Parts:
                 over("s.w = 'b'", lambda a: a == "b", "s.w"),
             ]
         if self.has_doubles:
-            found += [over(f"t.d > {n}.5", lambda a: a > n + 0.5, "t.d")]
+            found += [over(f"t.d > {n}.5", lambda a: a > float(f"{n}.5"), "t.d")]
         if self.has_doubles and not self.is_alone:
             found += [
                 over("t.d <= s.z", lambda a, b: a <= b, "t.d", "s.z"),
