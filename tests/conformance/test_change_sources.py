@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import dynamodb_server, mariadb
+from tests.kit import dynamodb_server, mariadb, mongo_streams
 from tests.kit.deadlines import eventually
 from tests.kit.kafka import brokers
 from tests.kit.mariadb import Mariadb
@@ -172,6 +172,25 @@ async def without_a_stream() -> AsyncIterator[Broken]:
 
 
 @asynccontextmanager
+async def without_a_collection() -> AsyncIterator[Broken]:
+    with mongo_streams.serving() as server:
+        written = ", ".join(f'{key}: "{value}"' for key, value in server.params().items())
+        manifest = f"""
+        datasets:
+          - from: mongodb:orders
+            name: orders
+            columns: [{{name: _id, type: bigint}}, {{name: note, type: text}}]
+            params: {{{written}}}
+            acceleration: {{refresh_mode: changes}}
+        """
+
+        def repair() -> None:
+            server.client.test.orders.insert_one({"_id": 1, "note": "one"})
+
+        yield Broken(manifest, "does not exist in database", repair)
+
+
+@asynccontextmanager
 async def without_a_topic() -> AsyncIterator[Broken]:
     manifest = """
         datasets:
@@ -218,6 +237,7 @@ CASES = [
     without_rows_in_the_binary_log,
     without_a_server_of_mysql,
     without_a_stream,
+    without_a_collection,
     without_a_topic,
     without_a_topic_of_rows,
 ]
@@ -264,8 +284,9 @@ async def test_a_dataset_that_cannot_be_followed_says_so_everywhere(
 
         async def is_loaded() -> bool:
             answer = await runtime.sql("SELECT * FROM orders")
-            is_read = answer.status_code == 200
-            return is_read and bool(answer.json() == [{"id": 1, "note": "one"}])
+            if answer.status_code != 200:
+                return False
+            return [[*each.values()] for each in answer.json()] == [[1, "one"]]
 
         await eventually(is_loaded, "the rows are read once it is repaired")
         assert (await listed(runtime))["status"] == "ready"

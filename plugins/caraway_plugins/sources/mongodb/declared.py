@@ -9,4 +9,5 @@ MONGODB = Connector(
         "mongodb_auth_source mongodb_sslmode mongodb_sslrootcert mongodb_num_docs_to_infer_schema "
         "schema_infer_max_records mongodb_unnest_depth unnest_depth client_timeout".split()
     ),
+    modes=("full", "append", "changes", "disabled"),
 )

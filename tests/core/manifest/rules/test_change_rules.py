@@ -79,7 +79,7 @@ def test_a_source_that_is_not_followed_may_be_written(loads: Loads, acceleration
         (
             "file:a.csv",
             ("acceleration: {refresh_mode: changes}",),
-            "has no changes; these have: cdc, debezium, dynamodb, kafka, mysql, postgres",
+            "has no changes; these have: cdc, debezium, dynamodb, kafka, mongodb, mysql, postgres",
         ),
     ],
 )

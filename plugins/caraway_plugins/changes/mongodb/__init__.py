@@ -1,0 +1,1 @@
+"""Changes of collections of MongoDB."""
