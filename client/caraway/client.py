@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from caraway.errors import InvalidEndpointError
 from caraway.requests import addresses, arguments, parsing, retries
@@ -48,6 +48,8 @@ class Client(RuntimeRoutes):
     UnreachableError, ApiError and BrokenResponseError.
     """
 
+    _sleep: ClassVar[Sleep] = staticmethod(time.sleep)
+
     def __init__(
         self,
         api_key: str | None = None,
@@ -58,7 +60,6 @@ class Client(RuntimeRoutes):
         tls_client_cert: tuple[str | Path, str | Path] | None = None,
         user_agent: str = "",
         max_retries: int = 3,
-        sleep: Sleep = time.sleep,
     ) -> None:
         """`tls_client_cert` is a certificate and its key, both files in PEM."""
         key = os.environ.get("CARAWAY_API_KEY", "") if api_key is None else api_key
@@ -78,7 +79,7 @@ class Client(RuntimeRoutes):
                 self._addresses.http_url,
                 key,
                 self._root_cert,
-                sleep,
+                self._sleep,
                 agent=user_agent,
                 client_cert=self._client_cert,
                 max_retries=max_retries,
@@ -86,11 +87,10 @@ class Client(RuntimeRoutes):
             if self._addresses.http_url
             else None
         )
-        self._sleep = sleep
         self._runner = StatementRunner(
             self._http,
             self._open_flight if self._addresses.flight else None,
-            sleep,
+            self._sleep,
             allows_fallback=self._addresses.allows_fallback,
             max_retries=max_retries,
         )

@@ -14,6 +14,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pyarrow as pa
 
+from caraway.client import Client
+from caraway_core.concurrency.clocks import Sleep
+
 WAIT_S = 60.0
 
 
@@ -172,3 +175,10 @@ class Pauses:
 
     def __call__(self, seconds: float) -> None:
         self.seconds.append(seconds)
+
+
+def pausing(sleep: Sleep, *given: str, **named: Any) -> Client:
+    """Return a client that calls `sleep` in place of every wait."""
+    kind = type("PausingClient", (Client,), {"_sleep": staticmethod(sleep)})
+    made: Client = kind(*given, **named)
+    return made

@@ -7,14 +7,14 @@ import pytest
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.rows.formats import Format
-from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body, nobody
+from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body, nobody, pausing
 
 ROWS = arrow_body([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Alan"}])
 
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
+    with pausing(Pauses(), http_url=runtime.endpoint) as client:
         yield client
 
 

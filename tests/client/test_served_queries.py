@@ -19,7 +19,7 @@ from caraway.statements.queries import QueryProgress
 from caraway_core.errors import StateAwayError
 from caraway_gateway.composition import app
 from caraway_scheduler.jobs.model import JobProgress
-from tests.client.runtime import Pauses
+from tests.client.runtime import Pauses, pausing
 from tests.gateway.api.queries.serving import SCHEMA, rows
 from tests.kit.jobs import FakeJobService, with_jobs
 from tests.kit.listening import listening
@@ -37,7 +37,7 @@ class Served:
 
     async def ask(self, question: Callable[[Client], T], sleep: Callable[[float], None]) -> T:
         def blocking() -> T:
-            with Client(http_url=self._endpoint, sleep=sleep) as client:
+            with pausing(sleep, http_url=self._endpoint) as client:
                 return question(client)
 
         return await asyncio.to_thread(blocking)

@@ -19,7 +19,7 @@ from caraway import (
     InvalidEndpointError,
     UnreachableError,
 )
-from tests.client.runtime import Pauses
+from tests.client.runtime import Pauses, pausing
 from tests.kit.deadlines import eventually
 from tests.kit.processes import Child, child
 
@@ -62,7 +62,7 @@ def urls(server: Child, *protocols: str) -> dict[str, Any]:
 @pytest.fixture(params=["http_url", "flight_url"])
 def client(server: Child, request: pytest.FixtureRequest) -> Iterator[Client]:
     """A client of one protocol only."""
-    with Client("reader", **urls(server, request.param), sleep=Pauses()) as client:
+    with pausing(Pauses(), "reader", **urls(server, request.param)) as client:
         yield client
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from caraway.cli import waiting
-from caraway.client import Client
 from caraway.statements.queries import QueryHandle
 from tests.client.cli.conftest import Command
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from tests.client.runtime import Answer, FakeRuntime, Pauses, pausing
 
 SUBMIT, STATUS, RESULTS = (
     "POST /v1/queries",
@@ -147,7 +146,7 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime) -> None:
     runtime.answers(STATUS, state("PENDING"), state("RUNNING", **RUNNING), state("SUCCEEDED"))
     terminal = Terminal()
 
-    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
+    with pausing(Pauses(), http_url=runtime.endpoint) as client:
         assert waiting.wait_for_success(client.open_query("Q-1"), terminal).has_succeeded
 
     assert "\x1b[" in terminal.getvalue()

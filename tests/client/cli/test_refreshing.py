@@ -4,10 +4,9 @@ import json
 import pytest
 
 from caraway.cli import refreshing
-from caraway.client import Client
 from tests.client.cli.conftest import Command
 from tests.client.routes.refreshing import REFRESH, STANDING, busy, stands, told
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from tests.client.runtime import Answer, FakeRuntime, Pauses, pausing
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +126,7 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime, name: str) -> None:
     )
     terminal = Terminal()
 
-    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
+    with pausing(Pauses(), http_url=runtime.endpoint) as client:
         assert refreshing.wait_for_refresh(client, name, stands(1), terminal).version == 2
 
     assert "\x1b[" in terminal.getvalue()

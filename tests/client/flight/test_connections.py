@@ -16,7 +16,7 @@ from tests.client.flight_server import (
     numbers,
     one_batch,
 )
-from tests.client.runtime import WAIT_S, Answer, FakeRuntime, Pauses, arrow_body
+from tests.client.runtime import WAIT_S, Answer, FakeRuntime, Pauses, arrow_body, pausing
 from tests.kit.certificates import make_certificate
 
 ROUTE = "POST /v1/sql"
@@ -38,16 +38,19 @@ def pauses() -> Pauses:
 @pytest.fixture
 def client(served: FakeFlight, runtime: FakeRuntime, pauses: Pauses) -> Iterator[Client]:
     runtime.answers(ROUTE, OVER_HTTP)
-    with Client(
-        "secret", http_url=runtime.endpoint, flight_url=served.url, user_agent="mine/1",
-        sleep=pauses,
-    ) as client:  # fmt: skip
+    with pausing(
+        pauses,
+        "secret",
+        http_url=runtime.endpoint,
+        flight_url=served.url,
+        user_agent="mine/1",
+    ) as client:
         yield client
 
 
 @pytest.fixture
 def flight_only(served: FakeFlight, pauses: Pauses) -> Iterator[Client]:
-    with Client("", http_url="", flight_url=served.url, sleep=pauses) as client:
+    with pausing(pauses, "", http_url="", flight_url=served.url) as client:
         yield client
 
 
@@ -115,9 +118,7 @@ def test_http_takes_over_where_nobody_listens(runtime: FakeRuntime, pauses: Paus
     runtime.answers(ROUTE, OVER_HTTP)
     with (
         held_port() as port,
-        Client(
-            http_url=runtime.endpoint, flight_url=f"grpc://127.0.0.1:{port}", sleep=pauses
-        ) as client,
+        pausing(pauses, http_url=runtime.endpoint, flight_url=f"grpc://127.0.0.1:{port}") as client,
     ):
         assert client.sql("SELECT n").to_pylist() == [{"n": 7}]
     assert pauses.seconds == []
@@ -203,7 +204,7 @@ def test_a_write_goes_over_http_if_it_cannot_have_begun(
 def test_a_write_over_http_is_not_sent_again(runtime: FakeRuntime, pauses: Pauses) -> None:
     runtime.answers(ROUTE, Answer(503, b"down"))
     with (
-        Client(http_url=runtime.endpoint, sleep=pauses) as client,
+        pausing(pauses, http_url=runtime.endpoint) as client,
         pytest.raises(ApiError, match="down"),
     ):
         client.sql("DELETE FROM t")
@@ -232,7 +233,7 @@ def test_broken_answers_leave_no_threads(client: Client, served: FakeFlight) -> 
 
 def test_a_server_that_restarts_is_found_again(pauses: Pauses) -> None:
     with flight_running() as first:
-        client = Client(http_url="", flight_url=first.url, sleep=pauses)
+        client = pausing(pauses, http_url="", flight_url=first.url)
         assert client.sql("SELECT n").num_rows == 3
         port = first.port
     with client:

@@ -11,7 +11,7 @@ from pyarrow import flight
 from caraway import ApiError, BrokenResponseError, Client
 from caraway.flight.endpoints import MOST_AHEAD
 from tests.client.flight_server import FakeFlight, flight_running, numbers
-from tests.client.runtime import WAIT_S, Pauses
+from tests.client.runtime import WAIT_S, Pauses, pausing
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def served() -> Iterator[FakeFlight]:
 
 @pytest.fixture
 def client(served: FakeFlight) -> Iterator[Client]:
-    with Client("", http_url="", flight_url=served.url, sleep=Pauses(), max_retries=0) as client:
+    with pausing(Pauses(), "", http_url="", flight_url=served.url, max_retries=0) as client:
         yield client
 
 

@@ -10,7 +10,7 @@ from caraway import ApiError, Client
 from caraway.flight.prepared import PreparedHandle, PreparedPool
 from caraway_core.errors import ParametersError
 from tests.client.flight_server import FakeFlight, flight_running, numbers, one_batch
-from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body
+from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body, pausing
 
 SQL = "SELECT n FROM t WHERE n > ?"
 
@@ -24,7 +24,7 @@ def served() -> Iterator[FakeFlight]:
 @pytest.fixture
 def client(served: FakeFlight, runtime: FakeRuntime) -> Iterator[Client]:
     runtime.answers("POST /v1/sql", Answer(body=arrow_body([{"n": 7}])))
-    with Client(http_url=runtime.endpoint, flight_url=served.url, sleep=Pauses()) as client:
+    with pausing(Pauses(), http_url=runtime.endpoint, flight_url=served.url) as client:
         yield client
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from caraway import ApiError, AsyncClient, BrokenResponseError, Client
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from tests.client.runtime import Answer, FakeRuntime, Pauses, pausing
 
 NSQL, SEARCH = "POST /v1/nsql", "POST /v1/search"
 NSQL_TYPE = "application/vnd.caraway.nsql.v1+json"
@@ -14,7 +14,7 @@ NSQL_TYPE = "application/vnd.caraway.nsql.v1+json"
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client("secret", http_url=runtime.endpoint, sleep=Pauses()) as client:
+    with pausing(Pauses(), "secret", http_url=runtime.endpoint) as client:
         yield client
 
 

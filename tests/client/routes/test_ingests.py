@@ -8,13 +8,13 @@ from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.routes import ingests
 from tests.client.routes.ingesting import ROUTE, applied
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from tests.client.runtime import Answer, FakeRuntime, Pauses, pausing
 
 EVENT = {"op": "c", "after": {"id": 1}}
 
 
 def client(runtime: FakeRuntime) -> Client:
-    return Client(http_url=runtime.endpoint, sleep=Pauses())
+    return pausing(Pauses(), http_url=runtime.endpoint)
 
 
 def test_events_are_sent_as_lines_and_counted(runtime: FakeRuntime) -> None:

@@ -9,7 +9,7 @@ from caraway.errors import ApiError, BrokenResponseError
 from caraway.routes import refreshes
 from caraway.routes.refreshes import AccelerationStatus, RefreshError
 from tests.client.routes.refreshing import REFRESH, STANDING, busy, stands, told
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from tests.client.runtime import Answer, FakeRuntime, Pauses, pausing
 
 SETTINGS = "PATCH /v1/datasets/orders/acceleration"
 
@@ -23,7 +23,7 @@ def watch(runtime: FakeRuntime) -> Watch:
 
     def run(before: dict[str, Any], *after: dict[str, Any]) -> list[AccelerationStatus]:
         runtime.answers(STANDING, *told(*after))
-        with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
+        with pausing(Pauses(), http_url=runtime.endpoint) as client:
             return list(client.watch_refresh("orders", before))
 
     return run
@@ -31,7 +31,7 @@ def watch(runtime: FakeRuntime) -> Watch:
 
 def asks(runtime: FakeRuntime, question: Callable[[Client], object]) -> tuple[Any, list[float]]:
     pauses = Pauses()
-    with Client(http_url=runtime.endpoint, sleep=pauses) as client:
+    with pausing(pauses, http_url=runtime.endpoint) as client:
         return question(client), pauses.seconds
 
 

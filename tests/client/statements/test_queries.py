@@ -13,7 +13,7 @@ from caraway.rows.formats import ResultFormat
 from caraway.statements.queries import QueryProgress
 from caraway_core.errors import CarawayError
 from caraway_gateway.api.queries import documents
-from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body
+from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body, pausing
 
 SUBMIT, STATUS, RESULTS = (
     "POST /v1/queries",
@@ -38,7 +38,7 @@ def pauses() -> Pauses:
 
 @pytest.fixture
 def client(runtime: FakeRuntime, pauses: Pauses) -> Iterator[Client]:
-    with Client(http_url=runtime.endpoint, sleep=pauses) as client:
+    with pausing(pauses, http_url=runtime.endpoint) as client:
         yield client
 
 
