@@ -39,13 +39,13 @@ def begun(body: JsonObject) -> JsonObject:
         "safety_identifier": body.get("safety_identifier"),
         "service_tier": body.get("service_tier") or "default",
         "store": body.get("store") is not False,
-        "temperature": _or(body.get("temperature"), 1.0),
+        "temperature": _or_one(body.get("temperature")),
         "text": {"format": text.get("format") or {"type": "text"},
                  **({"verbosity": text["verbosity"]} if text.get("verbosity") else {})},
         "tool_choice": body.get("tool_choice") or "auto",
         "tools": body.get("tools") or [],
         "top_logprobs": 0,
-        "top_p": _or(body.get("top_p"), 1.0),
+        "top_p": _or_one(body.get("top_p")),
         "truncation": "disabled",
         "usage": None,
         "user": body.get("user"),
@@ -154,5 +154,5 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _or(value: Any, default: float) -> Any:
-    return default if value is None else value
+def _or_one(value: Any) -> Any:
+    return 1.0 if value is None else value

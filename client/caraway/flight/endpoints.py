@@ -112,11 +112,8 @@ class ParallelEndpoints:
 class OrderedEndpoints:
     """Batches of several endpoints in their order: the next few are read ahead."""
 
-    def __init__(
-        self, openers: Sequence[Callable[[], EndpointPump]], most_ahead: int = MOST_AHEAD
-    ) -> None:
+    def __init__(self, openers: Sequence[Callable[[], EndpointPump]]) -> None:
         self._waiting = deque(openers)
-        self._most_ahead = most_ahead
         self._reading: deque[EndpointPump] = deque()
         self._lock = threading.Lock()
         self._read_ahead()
@@ -148,5 +145,5 @@ class OrderedEndpoints:
 
     def _read_ahead(self) -> None:
         with self._lock:
-            while self._waiting and len(self._reading) < self._most_ahead:
+            while self._waiting and len(self._reading) < MOST_AHEAD:
                 self._reading.append(self._waiting.popleft()())

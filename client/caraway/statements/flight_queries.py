@@ -33,12 +33,11 @@ class FlightQueries:
         transport: "FlightTransport",
         max_retries: int,
         sleep: Sleep,
-        clock: SecondsClock = time.monotonic,
     ) -> None:
         self._transport = transport
         self._max_retries = max_retries
         self.sleep = sleep
-        self.clock = clock
+        self.clock: SecondsClock = time.monotonic
 
     def submit(self, submission: Mapping[str, Any], idempotency_key: str = "") -> QueryHandle:
         """Submit a query. It is not tried again: without a key it might run twice.

@@ -34,11 +34,6 @@ class Types:
         self._key = "".join(f"{name} {_type(value)} " for name, value in self._parameters.items())
         self._known = known or KnownSchemas()
 
-    def has_value(self, placeholder: str) -> bool:
-        """Return whether a value is bound to a placeholder, and is not NULL."""
-        value = self._parameters.get(placeholder[1:])
-        return value.is_valid if isinstance(value, pa.Scalar) else value is not None
-
     def types_of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT, or None if it is unknown."""
         types = scope.types

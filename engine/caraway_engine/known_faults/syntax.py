@@ -62,11 +62,6 @@ def is_query(tree: Tree) -> bool:
     return isinstance(tree, dict) and "body" in tree and "with" in tree
 
 
-def is_select(tree: Tree) -> bool:
-    """Return whether a tree is a SELECT."""
-    return isinstance(tree, dict) and "projection" in tree and "from" in tree
-
-
 _PLACES = ("span", "select_token")
 """The keys of text positions, which are as large as the rest of a tree."""
 

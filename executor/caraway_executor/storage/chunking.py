@@ -124,7 +124,6 @@ class PartitionChunker:
         order: StoreOrder,
         schema: pa.Schema,
         waiting_bytes: int = WAITING_BYTES,
-        most_partitions: int = MOST_PARTITIONS,
         pool: pa.MemoryPool | None = None,
     ) -> None:
         """Take the order that defines the partitions; chunks are allocated from `pool`."""
@@ -134,7 +133,6 @@ class PartitionChunker:
         # Executors get whole partitions, so their chunks may be large from the start.
         self._chunk_bytes = min(order.grown_bytes or order.chunk_bytes, MOST_CHUNK_BYTES)
         self._waiting_bytes = waiting_bytes
-        self._most_partitions = most_partitions
         self._gathered: Chunk = []
         self._gathered_rows = self._gathered_bytes = self._parted_bytes = 0
         self._waiting: dict[str, _Waiting] = {}
@@ -195,9 +193,9 @@ class PartitionChunker:
         return partition, pieces
 
     def _check_count(self) -> None:
-        if len(self._waiting) >= self._most_partitions:
+        if len(self._waiting) >= MOST_PARTITIONS:
             raise ExecutionError(
-                f"the rows fall into more than {self._most_partitions:,} partitions; partition by "
+                f"the rows fall into more than {MOST_PARTITIONS:,} partitions; partition by "
                 "a column or expression with fewer values, or by 'bucket(n, column)' with a "
                 "smaller n"
             )

@@ -53,13 +53,11 @@ class Looker:
         services: Services,
         owner: str,
         judge: ReactionJudge,
-        every_s: float = monitoring.EVERY_S,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._services = services
         self._owner = owner
         self._judge = judge
-        self._every_s = every_s
         self._transport = transport
 
     async def run(self) -> None:
@@ -70,7 +68,7 @@ class Looker:
             except CarawayError as exc:
                 extra = {"work": self._judge.lease, "reason": str(exc)}
                 logger.warning("reactions were not judged", extra=extra)
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(monitoring.EVERY_S)
 
     async def run_once(self) -> None:
         """Have every reaction judged once, unless another instance does it."""

@@ -31,13 +31,11 @@ class Sampler:
         services: Services,
         runtimes: Runtimes,
         may_sample: Callable[[], Awaitable[bool]],
-        every_s: float = EVERY_S,
     ) -> None:
         """Take what says whether this instance may; one of several does."""
         self._services = services
         self._runtimes = runtimes
         self._may_sample = may_sample
-        self._every_s = every_s
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def run(self) -> None:
@@ -47,7 +45,7 @@ class Sampler:
                 await self.run_once()
             except CarawayError as exc:
                 logger.warning("metrics are not sampled", extra={"reason": exc.message})
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(EVERY_S)
 
     async def run_once(self) -> int:
         """Keep a sample of each runtime, forget old ones, and return how many there are."""

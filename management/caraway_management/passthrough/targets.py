@@ -49,8 +49,7 @@ class RuntimeTargets:
     nonce of its own, and a key that is regenerated is another sealed value.
     """
 
-    def __init__(self, most_keys: int = _MOST_KEYS) -> None:
-        self._most_keys = most_keys
+    def __init__(self) -> None:
         self._keys: OrderedDict[str, str] = OrderedDict()
 
     async def find(
@@ -81,6 +80,6 @@ class RuntimeTargets:
             key = await api_keys.open_own(session, sealer, project_id, sealed)
         self._keys[place] = key
         self._keys.move_to_end(place)
-        if len(self._keys) > self._most_keys:
+        if len(self._keys) > _MOST_KEYS:
             self._keys.popitem(last=False)
         return key

@@ -256,10 +256,6 @@ def _even(dimensions: int) -> int:
     return dimensions + dimensions % 2
 
 
-def _code_size(even: int) -> int:
-    return -(-even // 4)
-
-
 def _quantizer(even: int) -> Any:
     faiss.omp_set_num_threads(1)
     index = faiss.IndexPQ(even, even // 2, 4, faiss.METRIC_INNER_PRODUCT)

@@ -179,8 +179,8 @@ def test_a_select_is_made_of_its_parts() -> None:
     (parsed,) = syntax.parse("WITH c AS (SELECT 1) SELECT a, b + 1 FROM c JOIN u USING (a) WHERE a")
     query = parsed["Query"]
     select = query["body"]["Select"]
-    assert syntax.is_query(query) and syntax.is_select(select)
-    assert not syntax.is_query(select) and not syntax.is_select(query)
+    assert syntax.is_query(query)
+    assert not syntax.is_query(select)
     made = syntax.select(select["projection"], select["from"], query["with"])
     assert made == "WITH c AS (SELECT 1) SELECT a, b + 1 FROM c JOIN u USING(a)"
     inner = syntax.restored({"Query": syntax.query(query["body"])})

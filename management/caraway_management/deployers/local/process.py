@@ -97,11 +97,11 @@ def exists(pid: int) -> bool:
     return True
 
 
-def free_ports(taken: frozenset[int], number: int = 3) -> tuple[int, ...]:
+def free_ports(taken: frozenset[int]) -> tuple[int, ...]:
     """Return free ports that no other project has."""
     found: list[int] = []
     with contextlib.ExitStack() as stack:
-        while len(found) < number:
+        while len(found) < 3:
             probe = stack.enter_context(socket.socket())
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]

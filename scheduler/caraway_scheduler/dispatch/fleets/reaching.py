@@ -11,7 +11,6 @@ from typing import Any
 
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.concurrency.backoff import Backoff, Delays
-from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
 from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
@@ -28,10 +27,9 @@ async def no_places() -> Mapping[ExecutorId, Address]:
 class Reaching:
     """Connects to executors whose addresses are known."""
 
-    def __init__(self, token: str, places: Places, clock: SecondsClock = time.monotonic) -> None:
+    def __init__(self, token: str, places: Places) -> None:
         self._token = token
         self._places = places
-        self._clock = clock
         self._failed: dict[Address, tuple[Backoff, float]] = {}
         """The addresses that could not be reached, and when to try them again."""
 
@@ -54,14 +52,14 @@ class Reaching:
 
     def _is_due(self, place: Address) -> bool:
         failed = self._failed.get(place)
-        return failed is None or self._clock() >= failed[1]
+        return failed is None or time.monotonic() >= failed[1]
 
     async def _connect(self, direct: ChannelCalls) -> ChannelCalls | None:
         try:
             await direct.connect(self._token)
         except NoProofError:
             again = self._failed.get(direct.place, (Backoff(_DELAYS), 0.0))[0]
-            self._failed[direct.place] = again, self._clock() + again.failed()
+            self._failed[direct.place] = again, time.monotonic() + again.failed()
             return None
         self._failed.pop(direct.place, None)
         return direct
