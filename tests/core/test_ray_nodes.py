@@ -21,7 +21,6 @@ from caraway_core.ray_nodes import (
     NodeOptions,
     RayNode,
     options,
-    sessions,
     start_hook,
     tied,
 )
@@ -122,14 +121,14 @@ def test_store_of_another_kind_is_refused_without_its_secrets() -> None:
 
 def test_session_moves_where_socket_paths_are_short_enough(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 80)
-    session = sessions.open_session(deep)
+    session = nodes.open_session(deep)
     assert session.is_dir()
     assert deep not in session.parents
     assert stat.S_IMODE(session.stat().st_mode) == 0o700
     # Leftovers of a killed process are removed when the next one starts.
-    again = sessions.open_session(deep)
+    again = nodes.open_session(deep)
     assert not session.exists()
-    sessions.close_session(deep)
+    nodes.close_session(deep)
     assert not again.exists()
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from caraway_core import ray_nodes
-from caraway_core.ray_nodes import sessions
+from caraway_core.ray_nodes import node
 from caraway_core.settings import Address
 from tests.kit.deadlines import until
 
@@ -233,7 +233,7 @@ def ray_cluster(
 def close_sessions(folder: Path) -> None:
     """Remove what a killed process left behind."""
     for note in folder.glob("*/ray"):
-        sessions.close_session(note)
+        node.close_session(note)
 
 
 def assert_nothing_left(mark: str) -> None:

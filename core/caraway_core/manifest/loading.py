@@ -12,7 +12,6 @@ from caraway_core.manifest.documents import aliases, document, unsupported
 from caraway_core.manifest.documents.document import Document, Location
 from caraway_core.manifest.models import Model
 from caraway_core.manifest.rules import (
-    embedder_references,
     function_rules,
     param_rules,
     rules,
@@ -21,8 +20,11 @@ from caraway_core.manifest.rules import (
     worker_rules,
 )
 from caraway_core.manifest.rules.function_references import FunctionReferences
-from caraway_core.manifest.rules.reranker_references import RerankerReferences
-from caraway_core.manifest.rules.tool_references import ToolReferences
+from caraway_core.manifest.rules.references import (
+    EmbedderReferences,
+    RerankerReferences,
+    ToolReferences,
+)
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import functions as function_shapes
@@ -97,7 +99,7 @@ class _Loading:
         self._files: dict[Path, None] = {}
         self._datasets: list[Dataset] = []
         self._views: list[View] = []
-        self._embedders = embedder_references.EmbedderReferences()
+        self._embedders = EmbedderReferences()
         self._rerankers = RerankerReferences()
         self._models: list[Model] = []
         self._catalogs: list[DeclaredCatalog] = []

@@ -5,8 +5,10 @@ import contextlib
 import logging
 import os
 import re
+import shutil
 import signal
 import socket
+import tempfile
 import time
 from pathlib import Path
 from typing import Self
@@ -15,7 +17,7 @@ from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.process import exiting
 from caraway_core.ray_nodes import options as node_options
-from caraway_core.ray_nodes import sessions, tied
+from caraway_core.ray_nodes import tied
 from caraway_core.ray_nodes.options import NodeOptions
 from caraway_core.settings import ENGINE_VARIABLES, Address
 
@@ -76,7 +78,7 @@ class RayNode:
 
     @classmethod
     async def _begin(cls, options: NodeOptions) -> Self:
-        session = sessions.open_session(options.folder)
+        session = open_session(options.folder)
         agent_port = _hold_port()
         process = await asyncio.create_subprocess_exec(
             *tied.guarded(node_options.command(options, session, agent_port.getsockname()[1])),
@@ -116,7 +118,7 @@ class RayNode:
                 await self._group_end()
         self._copying.cancel()
         self._agent_port.close()
-        await asyncio.to_thread(sessions.close_session, self._folder)
+        await asyncio.to_thread(close_session, self._folder)
 
     async def _wait_until_up(self, deadline: float) -> None:
         up = tasks.begin(self._is_up.wait())
@@ -197,3 +199,37 @@ def _is_group_alive(group: int) -> bool:
             if int(its_group) == group and state != "Z":
                 return True
     return False
+
+
+_SOCKET_PATH_LIMIT = 107
+_SESSION = len("/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store.1")
+_NOTE = "session-folder"
+
+
+def open_session(folder: Path) -> Path:
+    """Create a session folder in the given folder, or in the temporary folder if that is too long.
+
+    A leftover of an earlier process is removed first.
+    """
+    close_session(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    session = folder.absolute() / "s"
+    if len(os.fsencode(session)) + _SESSION > _SOCKET_PATH_LIMIT:
+        session = Path(tempfile.mkdtemp(prefix="caraway-", dir=_short_folder()))
+    (folder / _NOTE).write_text(str(session))
+    session.mkdir(exist_ok=True, mode=0o700)
+    return session
+
+
+def close_session(folder: Path) -> None:
+    """Remove the session folder that was created for this folder."""
+    note = folder / _NOTE
+    if note.exists():
+        shutil.rmtree(note.read_text(), ignore_errors=True)
+        note.unlink(missing_ok=True)
+
+
+def _short_folder() -> str:
+    system = tempfile.gettempdir()
+    room = _SOCKET_PATH_LIMIT - _SESSION - len("/caraway-12345678")
+    return system if len(os.fsencode(system)) <= room else "/tmp"

@@ -1,17 +1,21 @@
 """The DataFusion contexts of a session."""
 
 import copy
+import functools
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import metadata
 from types import MappingProxyType
+from typing import Any
 
-from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+import pyarrow as pa
+from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, udf
 from datafusion.catalog import Catalog, Schema, SchemaProvider
 
 from caraway_core.ids import TableName
-from caraway_engine.execution import own_functions, spilling
+from caraway_engine.execution import spilling
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows import held
@@ -298,10 +302,27 @@ def new(
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
     functions.register(context)
     embedding.register(context, None)
-    own_functions.register(context)
+    _register_version(context)
     return context
 
 
 def without_statistics(partitions: int) -> SessionContext:
     """Create a context that plans without table statistics."""
     return new(EngineSettings(partitions), partitions, Pool(RuntimeEnvBuilder()), measured=False)
+
+
+_LIKE = "PostgreSQL 16.0"
+"""Clients of PostgreSQL read the number after this word, and choose what they send by it."""
+
+
+def _register_version(context: SessionContext) -> None:
+    """Put the function in place of the engine's own."""
+    context.register_udf(_version())
+
+
+@functools.cache
+def _version() -> Any:
+    engine, own = metadata.version("datafusion"), metadata.version("caraway")
+    text = pa.array([f"{_LIKE} (Caraway {own}, DataFusion {engine})"])
+    # It has no arguments, so the optimizer computes it, for one row.
+    return udf(lambda: text, [], pa.string(), "immutable", "version")

@@ -1,16 +1,16 @@
 """Decides how statements run on a cluster, using the sessions of one process."""
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.protocols.fleet import Share
 from caraway_core.sqltext import explained
 from caraway_core.tables import TableSpec
-from caraway_engine.routing import explaining, sharing_out
 from caraway_engine.routing.decisions import (
     Decision,
     Described,
@@ -23,10 +23,12 @@ from caraway_engine.routing.decisions import (
 from caraway_engine.routing.facts import CatalogFacts
 from caraway_engine.routing.held import HeldPlanners, StagedStatement
 from caraway_engine.routing.protocol import PlanId, Question
-from caraway_engine.routing.repeated import RepeatedPlanners
+from caraway_engine.routing.repeated import RepeatedPlanner, RepeatedPlanners
 from caraway_engine.sessions import plans
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.sessions import Session
+from caraway_engine.sharing import dealing, pruning
+from caraway_engine.sharing.pruning import Facts, Reads
 from caraway_engine.stages import Measured, StageGraph
 from caraway_engine.stages.planner import Planner
 from caraway_engine.stages.visits import VISITS
@@ -90,7 +92,7 @@ class Router:
     async def describe(self, plan: PlanId) -> Described:
         """See `Planning.describe`."""
         under_way = self._held.planner_of(plan)
-        return await self._in_thread(partial(explaining.described, under_way, under_way.graph))
+        return await self._in_thread(partial(_described, under_way, under_way.graph))
 
     def forget(self, plan: PlanId) -> None:
         """See `Planning.forget`."""
@@ -171,7 +173,7 @@ class Router:
 
         def staged(under_way: StagedStatement) -> tuple[Staged, StagedStatement]:
             divided, filters = under_way.planner.divided, analysis.filters
-            under_way.shares = sharing_out.shares_of(session, divided, filters, slots)
+            under_way.shares = _shares_of(session, divided, filters, slots)
             under_way.graph = _with_statements(under_way, under_way.graph)
             made = Staged(
                 analysis.tables,
@@ -196,9 +198,9 @@ class Router:
             divided = [
                 table for table in under_way.planner.divided if _is_external(specs.get(table))
             ]
-            under_way.shares = sharing_out.shares_of(session, divided, {}, slots)
-            graph = explaining.foreseen(under_way.planner)
-            return explaining.described(under_way, _with_statements(under_way, graph))
+            under_way.shares = _shares_of(session, divided, {}, slots)
+            graph = _foreseen(under_way.planner)
+            return _described(under_way, _with_statements(under_way, graph))
 
         return self._cut(session, question, analysis, described)
 
@@ -275,3 +277,63 @@ def _is_answered(under_way: StagedStatement) -> bool:
 def _is_staged(graph: StageGraph) -> bool:
     """Return whether the graph has more than one task."""
     return bool(graph.stages) or graph.root is None or graph.root.layout != "single"
+
+
+def _shares_of(
+    session: Session, tables: Collection[TableName], filters: Reads, slots: tuple[str, ...]
+) -> Mapping[TableName, tuple[Share, ...]]:
+    """List the files of the tables once for all tasks, and divide those that are needed.
+
+    Blocks while files are listed.
+
+    Raises:
+        NotDistributableError: the files of a table cannot be divided.
+        QueryError: they cannot be listed.
+    """
+    found = {}
+    for table in tables:
+        files = session.pieces(table)
+        if files is None:
+            raise NotDistributableError(f"the files of dataset '{table}' cannot be divided")
+        spec = session.snapshot.tables.get(table)
+        divided = tuple(
+            Share(table, pieces) for pieces in dealing.assign_pieces(spec, files, slots)
+        )
+        if pruning.is_cut(spec) and table in filters:
+            # Prune after dividing, because the division must not depend on the query.
+            divided = tuple(pruning.pruned(spec, filters[table], share) for share in divided)
+        found[table] = divided
+    return found
+
+
+def _foreseen(planner: RepeatedPlanner) -> StageGraph:
+    """Plan all stages, using the estimates as the measured sizes."""
+    sizes: dict[str, Measured] = {}
+    graph = planner.advance(sizes)
+    while graph.root is None:
+        for name, stage in graph.stages.items():
+            sizes.setdefault(name, Measured(0, stage.estimate_bytes))
+        graph = planner.advance(sizes)
+    return graph
+
+
+def _described(under_way: StagedStatement, graph: StageGraph) -> Described:
+    """Describe each stage, and how much of each divided table is read."""
+    stages = [*graph.stages.values(), *([graph.root] if graph.root else [])]
+    specs, filters = under_way.specs, under_way.analysis.filters
+    tables = frozenset(table for stage in stages for table in stage.tables)
+    return Described(
+        under_way.analysis.tables,
+        graph,
+        {stage.name: under_way.planner.schemas.text(stage.plan) for stage in stages},
+        {table: _partitions(specs.get(table), filters.get(table)) for table in tables},
+    )
+
+
+def _partitions(spec: TableSpec | None, reads: tuple[Facts, ...] | None) -> str:
+    """Describe how many partitions of a table are read, or return "" if it has none."""
+    if not pruning.is_cut(spec):
+        return ""
+    names = [each.name for each in dealing.pieces(spec)]
+    wanted = pruning.kept(spec, reads, names) if reads is not None else names
+    return f": {len(wanted)} of {len(names)} partitions"

@@ -8,12 +8,21 @@ from datafusion.catalog import Table
 from caraway_core.tables import (
     FilesTable,
     MemoryTable,
+    RemoteSplit,
     RemoteTable,
     TableSpec,
     TableSplit,
     scanners,
 )
-from caraway_engine.scans.readers import files, memory, remote
+from caraway_engine.scans.readers import files, memory
+
+
+def _read_remote(spec: RemoteTable, splits: Sequence[TableSplit] = ()) -> Table:
+    """Make a table of all rows, or of some splits."""
+    from caraway_engine.remote import datasets  # Here: pyarrow's datasets are slow to import.
+
+    return datasets.build(spec, [each for each in splits if isinstance(each, RemoteSplit)])
+
 
 TableReader = Callable[[Any, Sequence[TableSplit]], Table]
 """Makes a table of all rows of a spec, or of those of some splits."""
@@ -22,7 +31,7 @@ TableReader = Callable[[Any, Sequence[TableSplit]], Table]
 _READERS: dict[type[TableSpec], TableReader] = {
     FilesTable: files.read,
     MemoryTable: memory.read,
-    RemoteTable: remote.read,
+    RemoteTable: _read_remote,
 }
 
 

@@ -1,5 +1,6 @@
 """Builds the parts of a process from its manifest, bottom-up; nothing here starts anything."""
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -23,7 +24,7 @@ from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.process.folder_size import FolderSize
 from caraway_core.statements import SystemTable
-from caraway_gateway.composition import recording, searching, security, shared_tables, storage
+from caraway_gateway.composition import searching, security, shared_tables, storage
 from caraway_gateway.composition.backend import Backend, usable_cores
 from caraway_gateway.composition.storage import SchedulerStorage
 from caraway_gateway.iceberg.access import AccessSettings
@@ -40,7 +41,7 @@ from caraway_scheduler.dispatch.wrappers.defining import DefiningDispatch
 from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.history.executors import recorder
-from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.history.verdicts import VerdictFile
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
@@ -75,7 +76,7 @@ async def services(
     dispatched = searching.dispatch(backend.dispatch, searched, rerankers)
     backend = replace(backend, dispatch=FunctionDispatch(dispatched, functions))
     keyring = security.keyring(manifest, secrets)
-    history = recording.history(settings, data, secrets, stack)
+    history = _history(settings, data, secrets, stack)
     backend.record_work(recorder(history))
     stored = await storage.opened(manifest, secrets, data, stack, backend)
     owner = JobOwner.beginning(backend.scheduler_id or data.node_id)
@@ -292,3 +293,37 @@ def _queries(
         StatementLimits(query.timeout_s or None, query.max_sql_size_bytes),
         dispatch,
     )
+
+
+def _history(
+    settings: manifests.RuntimeSettings,
+    data: DataDirectory,
+    secrets: SecretResolver,
+    stack: AsyncExitStack,
+) -> TaskHistory:
+    """Return the history that the manifest asks for; the stack ends the export of traces."""
+    task_history_settings = settings.task_history
+    history = TaskHistory(
+        HistorySettings(
+            enabled=task_history_settings.enabled,
+            retention_s=task_history_settings.retention_period_s,
+            captures_output=task_history_settings.captured_output != "none",
+            min_sql_duration_s=task_history_settings.min_sql_duration_s,
+        ),
+        data.node_id,
+        time.time_ns,
+    )
+    exporter = settings.telemetry.otel_exporter
+    if exporter is not None and exporter.enabled and exporter.endpoint:
+        # Imported here: it costs a fifth of a second that most starts need not pay.
+        from caraway_scheduler.history.exporting import TraceExporter
+
+        tracing = TraceExporter(
+            secrets.expand(exporter.endpoint),
+            secrets.expand_all(exporter.headers),
+            data.node_id,
+            settings.telemetry.properties,
+        )
+        stack.callback(tracing.close)
+        history.subscribe(tracing.listener)
+    return history

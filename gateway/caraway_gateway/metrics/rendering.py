@@ -4,25 +4,27 @@ import os
 import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
+from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.core import InfoMetricFamily, Metric
 
+from caraway_assist.search.rerankers import RerankerModels
+from caraway_assist.search.results_cache import SearchResultsCache
+from caraway_assist.search.service import SearchService
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.quotas import Quota
 from caraway_core.ids import TableName
 from caraway_core.process.durations import Labels
 from caraway_gateway.metrics import acceleration as acceleration_metrics
 from caraway_gateway.metrics import cluster as cluster_metrics
 from caraway_gateway.metrics import embeddings as embedding_metrics
 from caraway_gateway.metrics import engines as engine_metrics
-from caraway_gateway.metrics import jobs as job_metrics
 from caraway_gateway.metrics import models as model_metrics
-from caraway_gateway.metrics import quotas as quota_metrics
-from caraway_gateway.metrics import rerankers as reranker_metrics
-from caraway_gateway.metrics import search as search_metrics
 from caraway_gateway.services import Services
 from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 from caraway_scheduler.catalog.states import DatasetState, ViewState
+from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.queries.cache import ResultsCache
 from caraway_serving.metric_families import (
     CONTENT_TYPE,
@@ -129,14 +131,14 @@ def _collect(services: Services, families: Families) -> Iterable[Metric]:
         yield from families.families_of(_CACHE, services.queries.cache)
     yield from engine_metrics.collect(services.engines(), families)
     yield from cluster_metrics.collect(services, families)
-    yield from job_metrics.collect(services.jobs, families)
+    yield from _job_metrics(services.jobs, families)
     yield from model_metrics.collect(services.models, families)
     yield from model_metrics.collect_workers(services.workers.runs, families)
     yield from acceleration_metrics.collect(services.accelerations, families)
     yield from embedding_metrics.collect(services.embeddings, families)
-    yield from search_metrics.collect(services.search, families)
-    yield from reranker_metrics.collect(services.rerankers, families)
-    yield from quota_metrics.collect(services.quotas, families)
+    yield from _search_metrics(services.search, families)
+    yield from _reranker_metrics(services.rerankers, families)
+    yield from _quota_metrics(services.quotas, families)
     yield _build(families)
 
 
@@ -167,3 +169,101 @@ def _active(datasets: Iterable[DatasetState]) -> Mapping[Labels, float]:
             acceleration = state.dataset.acceleration
             found[acceleration.engine if acceleration else "None",] += 1
     return found
+
+
+_QUOTAS: Table[Quota[Any]] = (
+    gauge("quota_entries", "Entries of a shared table.", "table", len),
+    gauge("quota_entries_limit", "Maximum entries of a shared table.",
+          "table", lambda of: of.limits.most),
+    gauge("quota_size_bytes", "Bytes of the entries of a shared table, where they are counted.",
+          "table", lambda of: of.size_bytes),
+    gauge("quota_holders", "Keys or addresses that have entries of a shared table.",
+          "table", lambda of: of.holders),
+    gauge("quota_largest_holder_entries", "Entries of the key or address that has most.",
+          "table", lambda of: of.most_held),
+    counter("quota_evictions", "Entries that made room for others.",
+            "table", lambda of: of.evictions),
+    counter("quota_refusals", "Entries that were refused.", "table", lambda of: of.refusals),
+)  # fmt: skip
+
+
+def _quota_metrics(quotas: Mapping[str, Quota[Any]], families: Families) -> Iterable[Metric]:
+    """Yield the metric families. Holders are counted, not named: their number has no limit."""
+    return families.of_each(_QUOTAS, dict(sorted(quotas.items())))
+
+
+_RERANKER_STATES = {"initializing": 0, "ready": 1, "error": 3}
+_RERANKERS: Table[RerankerModels] = (
+    counter("reranker_requests", "Calls of rerankers by statements.",
+            "reranker", lambda of: of.tallies.requests),
+    counter("reranker_failures", "Calls of rerankers that failed.",
+            "reranker error", lambda of: of.tallies.failures),
+    counter("reranker_texts", "Texts that rerankers judged.",
+            "reranker", lambda of: of.tallies.texts),
+    histogram("reranker_duration_ms", "Duration of calls of rerankers, in milliseconds.",
+              "reranker", lambda of: of.tallies.durations),
+    gauge("reranker_load_state",
+          "State of the rerankers of the manifest: 0 initializing, 1 ready, 3 error.",
+          "reranker",
+          lambda of: {name: _RERANKER_STATES[each.status] for name, each in of.states.items()}),
+)  # fmt: skip
+
+
+def _reranker_metrics(rerankers: RerankerModels, families: Families) -> Iterable[Metric]:
+    """Yield the metric families."""
+    return families.families_of(_RERANKERS, rerankers)
+
+
+_JOBS: Table[Jobs] = (
+    gauge("query_jobs", "Asynchronous queries in the state store, of all schedulers.",
+          "status", lambda of: of.replica.counts),
+    gauge("scheduler_job_queue_depth", "Jobs in the queue of this scheduler.",
+          "", lambda of: of.scheduler.queued),
+    gauge("query_jobs_running", "Jobs that run here.", "", lambda of: of.scheduler.running),
+    counter("query_jobs_submitted", "Jobs submitted here.", "", lambda of: of.tallies.submitted),
+    counter("query_jobs_taken_over", "Jobs taken over from lost schedulers.",
+            "", lambda of: of.tallies.taken_over),
+    counter("query_jobs_finished", "Jobs that ended here.",
+            "status", lambda of: of.tallies.finished),
+    counter("query_jobs_stored_bytes", "Stored bytes of answers.",
+            "", lambda of: of.tallies.stored_bytes),
+    counter("query_jobs_stored_rows", "Stored rows of answers.",
+            "", lambda of: of.tallies.stored_rows),
+    histogram("query_job_wait_ms", "Time from submission to start of jobs, in milliseconds.",
+              "", lambda of: of.tallies.waits),
+    histogram("query_job_duration_ms", "Time from start to end of jobs, in milliseconds.",
+              "", lambda of: of.tallies.durations),
+)  # fmt: skip
+
+
+def _job_metrics(jobs: Jobs, families: Families) -> Iterable[Metric]:
+    """Yield the metric families."""
+    return families.families_of(_JOBS, jobs)
+
+
+_SEARCHES: Table[SearchService] = (
+    counter("search_requests", "Searches that ended.", "", lambda of: of.tallies.requests),
+    counter("search_failures", "Searches failed.", "error", lambda of: of.tallies.failures),
+    histogram("search_duration_ms", "Duration of searches, in milliseconds.",
+              "", lambda of: of.tallies.durations),
+)  # fmt: skip
+_SEARCH_CACHE: Table[SearchResultsCache] = (
+    gauge("search_results_cache_max_size_bytes",
+          "Maximum size of the search results cache, in bytes.",
+          "", lambda of: of.settings.max_size_bytes),
+    gauge("search_results_cache_size_bytes", "Bytes in the search results cache.",
+          "", lambda of: of.size_bytes),
+    gauge("search_results_cache_items_count", "Answers in the search results cache.", "", len),
+    counter("search_results_cache_requests", "Lookups in the search results cache.",
+            "", lambda of: of.requests),
+    counter("search_results_cache_hits",
+            "Lookups in the search results cache that found an answer.",
+            "", lambda of: of.hits),
+)  # fmt: skip
+
+
+def _search_metrics(search: SearchService, families: Families) -> Iterable[Metric]:
+    """Yield the metric families."""
+    yield from families.families_of(_SEARCHES, search)
+    if search.cache is not None:
+        yield from families.families_of(_SEARCH_CACHE, search.cache)

@@ -1,6 +1,7 @@
 """Keeps the source catalogs of the manifest: lists their tables, and describes those in use."""
 
 import asyncio
+import difflib
 import logging
 import random
 import time
@@ -23,7 +24,7 @@ from caraway_core.protocols.catalog_sources import ListedTable
 from caraway_core.sqltext import mentions
 from caraway_core.statements import all_tables_of
 from caraway_core.tables import RemoteTable, TableSpec
-from caraway_scheduler.catalog import nearest, polling
+from caraway_scheduler.catalog import polling
 from caraway_scheduler.catalog.catalog_calls import CatalogCalls
 from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 
@@ -227,7 +228,7 @@ class SourceCatalogs:
         if state.error is not None:
             return _away(f"table '{missing}' cannot be read: {state.error.message}; try again")
         # Among 100,000 names this takes long.
-        hint = await asyncio.to_thread(nearest.hint, missing, tuple(state.listed))
+        hint = await asyncio.to_thread(name_hint, missing, tuple(state.listed))
         return TableNotFoundError(f"table '{missing}' not found{hint}", missing)
 
     async def _describe_of_views(self, state: SourceCatalogState) -> bool:
@@ -271,3 +272,23 @@ class SourceCatalogs:
 
 def _away(message: str) -> DatasetLoadingError:
     return DatasetLoadingError(message, _RETRY_AFTER_S)
+
+
+def name_hint(table: TableName, known: Collection[TableName]) -> str:
+    """Return what to add to an error about an unknown name of three parts."""
+    catalog, schema, bare = table.split(".", 2)
+    if not known:
+        return f"; catalog '{catalog}' has no tables"
+    schemas = {each.split(".")[1] for each in known}
+    if schema not in schemas:
+        near = difflib.get_close_matches(schema, schemas, n=1)
+        is_meant = f"; did you mean '{near[0]}'?" if near else ""
+        return f": catalog '{catalog}' has no schema '{schema}'{is_meant}"
+    tables = [each.split(".")[2] for each in known if each.split(".")[1] == schema]
+    lower = {each.lower(): each for each in tables}
+    near = difflib.get_close_matches(bare.lower(), lower, n=1)
+    if not near:
+        return f": schema '{catalog}.{schema}' has no table of this name"
+    found = lower[near[0]]
+    quotes = " Names with capitals need double quotes." if found != found.lower() else ""
+    return f"; did you mean '{catalog}.{schema}.{found}'?{quotes}"

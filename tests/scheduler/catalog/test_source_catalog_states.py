@@ -10,7 +10,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import DeclaredCatalog
 from caraway_core.protocols.catalog_sources import ListedTable
-from caraway_scheduler.catalog import catalog_tables, nearest, source_catalog_states
+from caraway_scheduler.catalog import catalog_tables, source_catalog_states, source_catalogs
 from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 
 SPEC: Any = object()
@@ -92,5 +92,5 @@ def test_all_names_are_a_table() -> None:
 )
 def test_the_nearest_name_is_named(table: str, said: str) -> None:
     known = [T("pg.s.Orders"), T("pg.s.people"), T("pg.sales.x")]
-    assert nearest.hint(T(table), known) == said
-    assert nearest.hint(T(table), ()) == "; catalog 'pg' has no tables"
+    assert source_catalogs.name_hint(T(table), known) == said
+    assert source_catalogs.name_hint(T(table), ()) == "; catalog 'pg' has no tables"

@@ -1,19 +1,25 @@
 """The routes of `/v1/queries`."""
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Annotated
 
 import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
-from caraway_core.errors import InvalidQueryError
+from caraway_core.concurrency import tasks
+from caraway_core.errors import CarawayError, InvalidQueryError
+from caraway_core.ids import JobId
 from caraway_core.protocols.results import ChunkInfo
 from caraway_gateway.api import app_state
 from caraway_gateway.api.queries import answers, documentation, documents, errors, submissions
+from caraway_gateway.api.queries.answers import ChunkRows
 from caraway_gateway.api.queries.documents import ChunkJson
-from caraway_gateway.api.queries.responses import StoredResponse
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.service import MOST_WAIT_S, JobService
 from caraway_serving import bodies, codings, formats, negotiation, parsing, scopes, streaming
@@ -21,7 +27,47 @@ from caraway_serving.errors import RefusedRequestError
 from caraway_serving.formats import Encoder
 from caraway_serving.negotiation import STORED_TYPES
 from caraway_serving.routes import DirectRoute
-from caraway_serving.streaming import AnswerForm
+from caraway_serving.streaming import AnswerForm, BodySender
+
+logger = logging.getLogger(__name__)
+
+
+class _StoredResponse(Response):
+    """A response that sends rows itself, unlike its base. `head` is the encoder's beginning."""
+
+    def __init__(
+        self, job_id: JobId, reading: ChunkRows, encoder: Encoder, head: bytes, form: AnswerForm
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self._job_id = job_id
+        self._reading = reading
+        self._encoder = encoder
+        self._head = head
+        self._form = form
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gone = tasks.begin(streaming.disconnected(receive))
+        rows = _unless_gone(self._reading, gone)
+        try:
+            await BodySender(self._form, send).rows(self._encoder, self._head, rows, lambda: 0)
+        except ClientDisconnect:
+            pass
+        except CarawayError as exc:
+            logger.warning("answer aborted", extra={"job_id": self._job_id, "reason": exc.message})
+        finally:
+            gone.cancel()
+            await self._reading.aclose()
+
+
+async def _unless_gone(
+    reading: ChunkRows, gone: asyncio.Future[None]
+) -> AsyncIterator[pa.RecordBatch]:
+    async for batch in reading:
+        if gone.done():
+            raise ClientDisconnect
+        yield batch
+
 
 router = APIRouter(tags=["Asynchronous queries"], route_class=DirectRoute)
 _MOST_LISTED = 10_000
@@ -186,7 +232,7 @@ async def _stored(
         # The answer exists, but cannot be encoded in this format.
         raise RefusedRequestError(406, exc.message) from exc
     reading = await answers.read(service, job, schema, chunks)
-    return StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
+    return _StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
 
 
 def _form(request: Request, content_type: str) -> AnswerForm:
