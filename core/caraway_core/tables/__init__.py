@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from caraway_core.partitions.keys import PartitionBy
+from caraway_core.releases.protocol_versions import growing
 from caraway_core.tables.files import (
     Compression,
     CsvDialect,
@@ -140,6 +141,16 @@ class TableSpec:
         return None
 
     @property
+    def written(self) -> RemoteTable | None:
+        """The table that a plug-in writes to; None where the engine does."""
+        return None
+
+    @property
+    def why_no_insert(self) -> str:
+        """Why no rows can be inserted; empty where they can."""
+        return ""
+
+    @property
     def why_unchangeable(self) -> str:
         """Why its rows cannot be updated or deleted; empty where they can."""
         return ""
@@ -149,13 +160,33 @@ class TableSpec:
         return self
 
 
+def _is_folder(scans: Sequence[FileScan]) -> bool:
+    """Return whether the engine can add a file to what is read."""
+    return len(scans) == 1 and [path[-1:] for path in scans[0].paths] == ["/"]
+
+
+@growing
 @dataclass(frozen=True, slots=True)
 class FilesTable(TableSpec):
-    """A table over files: the union of its scans, columns matched by name, absent ones NULL."""
+    """A table over files: the union of its scans, columns matched by name, absent ones NULL.
+
+    `writer` is the table for the plug-in that adds rows to it.
+    """
 
     schema: pa.Schema
     scans: tuple[FileScan, ...] = field()
     row_count: int | None = None
+    writer: RemoteTable | None = None
+
+    @property
+    def written(self) -> RemoteTable | None:
+        return self.writer
+
+    @property
+    def why_no_insert(self) -> str:
+        if self.writer is not None or _is_folder(self.scans):
+            return ""
+        return "its rows are in files that are only read"
 
     @property
     def size_bytes(self) -> int:
@@ -326,6 +357,10 @@ class RemoteTable(TableSpec):
     size_bytes: int = 0
     splits: tuple[RemoteSplit, ...] = ()
     row_count: int | None = None
+
+    @property
+    def written(self) -> RemoteTable:
+        return self
 
     @property
     def why_unchangeable(self) -> str:

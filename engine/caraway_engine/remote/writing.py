@@ -20,8 +20,8 @@ COUNTED = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
 
 
 def target(table: TableSpec | None) -> RemoteTable | None:
-    """Return the table if a database keeps it."""
-    return table if isinstance(table, RemoteTable) else None
+    """Return the table that a plug-in writes to, if there is one."""
+    return table.written if table is not None else None
 
 
 class Writing(Protocol):

@@ -123,7 +123,10 @@ def check(
     spec = specs.get(targets.get(write.table, write.table))
     if write.name in MERGES and write.table not in targets and merging.is_merged(spec):
         return
-    if write.name == INSERT or (spec is not None and spec.version is not None):
+    if spec is not None and spec.version is not None:
+        return
+    if write.name == INSERT:
+        _check_insert(write, spec)
         return
     check_name(write)
     if spec is not None and spec.why_unchangeable:
@@ -136,6 +139,13 @@ def check(
         raise InvalidQueryError(
             f"{write.name} of dataset '{write.table}' cannot have a subquery; run the subquery "
             "first and use its values"
+        )
+
+
+def _check_insert(write: TableWrite, spec: TableSpec | None) -> None:
+    if spec is not None and spec.why_no_insert:
+        raise InvalidQueryError(
+            f"INSERT into dataset '{write.table}' is not supported: {spec.why_no_insert}"
         )
 
 

@@ -40,6 +40,7 @@ from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.dispatch.wrappers.defining import DefiningDispatch
 from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
+from caraway_scheduler.dispatch.wrappers.renewing import RenewingDispatch
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.history.verdicts import VerdictFile
@@ -114,7 +115,8 @@ async def services(
     backend.report_failures(catalog.failed_later)
     described = DescribingDispatch(backend.dispatch, catalog.source_catalogs)
     defining = DefiningDispatch(described, TableDefinitions(catalog.source_catalogs))
-    dispatch = SourceDispatch(defining, accelerations, partial(missing.explained, catalog))
+    renewing = RenewingDispatch(defining, catalog)
+    dispatch = SourceDispatch(renewing, accelerations, partial(missing.explained, catalog))
     queries = _queries(settings, dispatch, catalog, cache, history, tallies)
     jobs = await open_jobs(
         stored.state,

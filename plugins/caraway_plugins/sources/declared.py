@@ -82,6 +82,7 @@ LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset(
 DELTA = Connector(
     "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
 )
+DELTA_WRITER = DatabaseReader("caraway_plugins.sources.delta_writer:DeltaWriter", is_writable=True)
 PG_LOGIN = frozenset(
     "pg_host pg_port pg_db pg_user pg_pass pg_sslmode pg_sslrootcert pg_connection_string".split()
 )

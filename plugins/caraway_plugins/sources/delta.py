@@ -12,9 +12,11 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.tables import FileScan, FilesTable, MemoryTable, StoreSpec, TableSpec
+from caraway_core.tables import FileScan, FilesTable, RemoteTable, StoreSpec, TableSpec
 from caraway_plugins.sources import files, params, schemas, store_params
 
+WRITTEN_PLACE = "uri"
+"""The key of a table's place in the login of what writes to it; the others are of its store."""
 _STORES = ("s3", "gs", "abfss")
 _READ = frozenset(
     {"columnMapping", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
@@ -61,9 +63,9 @@ class DeltaSource:
         schema = schemas.viewed(schemas.overridden(pa.schema(found), request.declared))
         keys = table.metadata().partition_columns
         actions = pa.table(table.get_add_actions()).to_pylist()
-        if not actions:
-            return MemoryTable(schema, schema.empty_table())
-        return FilesTable(schema, tuple(_scans(place, schema, keys, actions)), _row_count(actions))
+        scans = tuple(_scans(place, schema, keys, actions))
+        writer = _written(place, request, table) if request.access == "read_write" else None
+        return FilesTable(schema, scans, _row_count(actions), writer)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         table = _opened(_place(request), request)
@@ -81,6 +83,13 @@ def _place(request: SourceRequest) -> _Place:
     return _Place(
         f"{scheme}://{rest.rstrip('/')}", f"{store.kind}://{store.alias}/{key}".rstrip("/"), store
     )
+
+
+def _written(place: _Place, request: SourceRequest, table: DeltaTable) -> RemoteTable:
+    """Return the table as its writer takes it."""
+    login = {**(place.options or {}), WRITTEN_PLACE: place.uri}
+    schema = pa.schema(table.schema().to_arrow())
+    return RemoteTable(schema, request.connector, (request.name,), (), login)
 
 
 def _opened(place: _Place, request: SourceRequest) -> DeltaTable:

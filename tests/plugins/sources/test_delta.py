@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import FilesTable, MemoryTable
+from caraway_core.tables import FilesTable
 from caraway_plugins.sources.delta import DeltaSource
 from tests.kit.engine import rows, session
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server
@@ -64,7 +64,7 @@ async def test_table_without_rows(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path / "t", ROWS)
     DeltaTable(tmp_path / "t").delete()
     table = DeltaSource().resolve(request(tmp_path, "t"))
-    assert isinstance(table, MemoryTable)
+    assert isinstance(table, FilesTable) and not table.scans
     assert await rows(session({"t": table}), "SELECT count(*) AS n FROM t") == [{"n": 0}]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FileScan, FilesTable, MemoryTable, TableSpec
+from caraway_core.tables import FileScan, FilesTable, TableSpec
 from caraway_plugins.iceberg import read_schemas
 from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema
 from caraway_plugins.iceberg.read_manifests import ListedFile
@@ -68,7 +68,7 @@ def describe(
     given = schemas.overridden(plain, declared)
     if not planned:
         viewed = schemas.viewed(given)
-        return MemoryTable(viewed, viewed.empty_table())
+        return FilesTable(viewed, (), 0)
     matched = [_matched(each, metadata, schema) for each in planned]
     if any(each.deletes for each in planned) or not all(map(_is_engines, matched)):
         return _scanned(files, metadata, schema, given, matched)
