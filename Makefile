@@ -170,13 +170,15 @@ test-clients: setup
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/opensearch
 	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/elasticsearch/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/elasticsearch
+	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/mongodb/pom.xml \
+		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/mongodb
 	for version in hive3 hive4; do ! command -v mvn || mvn --quiet --batch-mode \
 		--file tests/e2e/clients/$$version/pom.xml dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(abspath $(CLIENTS))/$$version; done
 	! command -v cargo || cargo build --quiet --manifest-path tests/e2e/clients/rust/Cargo.toml --target-dir $(CLIENTS)/rust
 	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py tests/e2e/test_iceberg_access.py tests/e2e/test_iceberg_engines.py tests/e2e/test_cluster_catalog.py
 	! command -v go || go build -C tests/e2e/clients/ferretdb -o $(abspath $(CLIENTS))/ferretdb/ferretdb .
-	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 tests/plugins/sources/snowflake tests/plugins/sources/mongodb tests/plugins/sources/opensearch tests/plugins/sources/iceberg tests/conformance/test_sources.py tests/conformance/test_catalog_sources.py -k "snowflake or mongodb or search or hive"
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 tests/plugins/sources/snowflake tests/plugins/sources/mongodb tests/plugins/sources/opensearch tests/plugins/sources/iceberg tests/plugins/changes/mongodb tests/conformance/test_sources.py tests/conformance/test_catalog_sources.py tests/conformance/test_change_sources.py -k "snowflake or mongodb or search or hive or collection"
 
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm
