@@ -63,11 +63,10 @@ GATE = PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy
 test: setup
 	$(GATE) -m "not full and not answers" $(INTEGRATION:%=--ignore=%)
 
-# Runtimes, engines, databases and programs of others, which are started as processes, and single modules of
-# minutes. What is not named here is tested by `make test`, which takes as long.
-INTEGRATION := tests/charts tests/conformance tests/e2e tests/executor/engines tests/hostile tests/plugins/sources \
-	tests/client/cli/test_process.py \
-	tests/client/cli/test_reference.py \
+# Runtimes, engines, databases and programs of others, which are started as processes; what is tested through
+# a whole service; and single modules of minutes. What is not named here is tested by `make test`.
+INTEGRATION := tests/charts tests/client tests/conformance tests/e2e tests/executor/engines tests/hostile \
+	tests/management/api tests/operator/reconciling tests/plugins/sources \
 	tests/cluster/store/test_command.py \
 	tests/core/test_extras.py \
 	tests/executor/resources/test_freeing.py \
@@ -76,8 +75,6 @@ INTEGRATION := tests/charts tests/conformance tests/e2e tests/executor/engines t
 	tests/gateway/api/test_changes_bad_days.py \
 	tests/gateway/api/test_remote_tables.py \
 	tests/gateway/api/test_writes.py \
-	tests/management/api/test_route_table.py \
-	tests/operator/reconciling/test_reconcile_rollout.py \
 	tests/scheduler/jobs/test_processes.py
 test-integration: setup
 	$(GATE) -m "not full and not answers" $(INTEGRATION)
