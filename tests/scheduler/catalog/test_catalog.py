@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from caraway_acceleration.passthrough.through import SourceDispatch
 from caraway_core.concurrency.backoff import Delays
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
@@ -15,8 +14,8 @@ from caraway_core.statements import CatalogSnapshot
 from caraway_gateway.services import Services
 from caraway_plugins.sources.files import LocalFiles
 from caraway_scheduler.catalog import catalog
-from caraway_scheduler.dispatch.wrappers.defining import DefiningDispatch
 from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -98,10 +97,10 @@ async def test_an_install_that_raises_once_lets_the_start_end_and_is_retried(
     fails = [RuntimeError("the first one"), RuntimeError("and one later")]
 
     def haunt(services: Services) -> None:
-        outer = services.dispatch
-        assert isinstance(outer, SourceDispatch) and isinstance(outer.inner, DefiningDispatch)
-        dispatch = outer.inner.inner
-        assert isinstance(dispatch, DescribingDispatch)
+        dispatch = services.dispatch
+        while not isinstance(dispatch, DescribingDispatch):
+            assert isinstance(dispatch, WrappedDispatch)
+            dispatch = dispatch.inner
         install = dispatch.inner.install
 
         async def haunted(snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
