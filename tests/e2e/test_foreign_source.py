@@ -168,7 +168,7 @@ def test_its_mistakes_are_found_at_once_with_line_and_nearest_name(
         "caraway.yaml:13: datasets[2].acceleration.refresh_mode: the connector 'fruit' has no "
         "'append'; it has: full, disabled",
         "caraway.yaml:17: datasets[3].acceleration.refresh_mode: the connector 'fruit' has no "
-        "changes; these have: cdc, debezium, dynamodb, kafka, mysql, postgres",
+        "changes; these have: cdc, debezium, dynamodb, kafka, mongodb, mysql, postgres",
     ):
         assert message in said
 

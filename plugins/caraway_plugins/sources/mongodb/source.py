@@ -57,7 +57,7 @@ class MongodbSource:
     """The documents of a collection."""
 
     declaration = declared.MONGODB
-    capabilities = SourceCapabilities(projection=True, filters=True, limit=True)
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, changes=True)
 
     def resolve(self, request: SourceRequest) -> DocumentTable:
         known = params.checked(request.connector, request.params)
