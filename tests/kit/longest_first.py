@@ -31,7 +31,7 @@ LONGEST = (
     "tests/scheduler/jobs/test_processes.py",
     "tests/gateway/api/test_writes.py",
     "tests/client/cli/test_reference.py",
-    "tests/gateway/iceberg/test_snapshots.py",
+    "tests/gateway/iceberg/test_histories.py",
     "tests/differential/test_joins.py",
     "tests/operator/reconciling/test_reconcile_rollout.py",
     "tests/management/api/test_isolation.py",

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from caraway_core.errors import CarawayError
 from caraway_plugins.secrets import dotenv
+from caraway_plugins.secrets.dotenv import DotEnv
+from caraway_plugins.secrets.environment import Environment
 
 VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
@@ -68,3 +70,38 @@ def test_a_file_that_is_no_text_is_refused_without_its_bytes(path: Path) -> None
     with pytest.raises(CarawayError, match="it is not UTF-8 text") as caught:
         dotenv.read(path)
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def test_dotenv_lines(tmp_path: Path) -> None:
+    (tmp_path / "s.env").write_text(
+        '# comment\n\nexport A = a b # note\nB=\'x # y\'\nC="l1\\nl2 \\"q\\"" # c\n'
+        "D=\nE=a#b\nF='$A'\nA2=1\nA2=2\n"
+    )
+    store = DotEnv({"path": "s.env"}, tmp_path, {})
+    values = {name: store.get(name) for name in ("A", "B", "C", "D", "E", "F", "A2", "a")}
+    assert values == {
+        "A": "a b",
+        "B": "x # y",
+        "C": 'l1\nl2 "q"',
+        "D": "",
+        "E": "a#b",
+        "F": "$A",
+        "A2": "2",
+        "a": None,
+    }
+
+
+@pytest.mark.parametrize("line", ["hunter2", "A='hunter2", 'A="hunter2', "=hunter2", "1A=hunter2"])
+def test_invalid_dotenv_line_is_reported_without_its_text(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".env").write_text(f"A=1\n{line}\n")
+    with pytest.raises(CarawayError, match=r"\.env:2: the line is not NAME=value") as caught:
+        DotEnv({}, tmp_path, {})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_dotenv_file_must_exist_and_be_text(tmp_path: Path) -> None:
+    with pytest.raises(CarawayError, match=r"the file '.*s\.env' does not exist; create it"):
+        DotEnv({"path": "s.env"}, tmp_path, {})
+    (tmp_path / ".env").write_bytes(b"A=\xff")
+    with pytest.raises(CarawayError, match="cannot be read: it is not UTF-8 text"):
+        Environment({}, tmp_path, {})

@@ -22,7 +22,7 @@ from caraway_core.releases.protocol_versions import (
 from caraway_core.statements import Statement
 from tests.kit.message_shapes import shapes
 
-MESSAGES = Path(__file__).with_name("messages")
+MESSAGES = Path(__file__).parents[1] / "protocols/messages"
 
 
 def pinned(name: str) -> dict[str, str]:
