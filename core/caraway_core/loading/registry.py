@@ -179,6 +179,8 @@ def param_fault(kind: str, name: str, declared: Declaration) -> str:
 
 def unknown(kind: str, name: str, known: Collection[str]) -> str:
     """Word the refusal of an unknown name: the nearest known one, and all of them."""
+    if not known:
+        return f"no {kind} '{name}'; there are none"
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean '{near[0]}'? Known" if near else "; known"
     return f"no {kind} '{name}'{hint}: {', '.join(sorted(known))}"

@@ -68,6 +68,10 @@ def test_reader_of_several_dialects_is_named_with_one_of_them() -> None:
     assert registry.load_reader("adbc/postgresql") is registry.load_reader("adbc")
 
 
+def test_where_no_name_is_known_there_are_none() -> None:
+    assert registry.unknown("model", "gpt", ()) == "no model 'gpt'; there are none"
+
+
 def test_unknown_name_lists_the_known_and_the_nearest() -> None:
     with pytest.raises(UnknownPluginError) as refused:
         registry.STATE_STORES.load("sqlit")
