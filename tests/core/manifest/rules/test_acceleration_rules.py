@@ -3,17 +3,8 @@
 import pytest
 
 from caraway_core.manifest import load
-from caraway_core.manifest.building import accelerating
 from tests.core.manifest.accelerating import dataset
 from tests.core.manifest.conftest import Refuses, Write
-
-
-def test_sources_of_changes_refresh_by_changes() -> None:
-    # No such connector is built, so no manifest with one can be loaded.
-    assert accelerating.refresh_mode_of(None, "cdc") == "changes"
-    assert accelerating.refresh_mode_of(None, "debezium") == "changes"
-    assert accelerating.refresh_mode_of("full", "cdc") == "full"
-    assert accelerating.refresh_mode_of(None, "file") == "full"
 
 
 @pytest.mark.parametrize(
