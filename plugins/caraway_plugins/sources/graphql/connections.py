@@ -115,6 +115,7 @@ class _Reader:
                 while self._is_left() and self._tokens[self._at].kind == "name":
                     if self._step() != "on":
                         break
+                self._skip_directives()
             elif self._tokens[self._at].kind == "name":
                 field = self._field()
                 if field.name == "pageInfo" and path:
@@ -139,12 +140,15 @@ class _Reader:
             self._step()
         if self._is_left() and self._text() == "(":
             self._arguments(field)
+        self._skip_directives()
+        return field
+
+    def _skip_directives(self) -> None:
         while self._is_left() and self._text() == "@":
             self._step()
             self._step()
             if self._is_left() and self._text() == "(":
                 self._skip_group()
-        return field
 
     def _arguments(self, field: _Field) -> None:
         first = self._tokens[self._at]
