@@ -32,6 +32,7 @@ def test_a_source_has_four_parts(prefix: str, sha: str) -> None:
         (f"git:acme/sh op/{SHA}/a", "the repository has characters"),
         (f"git:acme/{'a' * 101}/{SHA}/a", "the repository has characters"),
         ("git:acme/shop/main/a", "the commit must be its whole hash"),
+        (f"git:acme/shop/{SHA}0/a", "the commit must be its whole hash"),
         (f"git:acme/shop/{SHA[1:]}/a", "the commit must be its whole hash"),
         (f"git:acme/shop/{SHA.upper()}/a", "the commit must be its whole hash"),
         (f"git:acme/shop/{SHA}\n/a", "the commit must be its whole hash"),
