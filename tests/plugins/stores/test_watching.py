@@ -19,8 +19,7 @@ class Store:
         self.revision = 0
         self.forgotten = 0
         self.failure: CarawayError | None = None
-        self.may_start = asyncio.Event()
-        self.may_start.set()
+        self.started: asyncio.Future[None] | None = None
         self.starts = 0
 
     def write(self, key: str) -> None:
@@ -30,7 +29,8 @@ class Store:
 
     async def read_start(self, submitted: Any) -> int:
         self.starts += 1
-        await self.may_start.wait()
+        if self.started is not None:
+            await self.started
         return int(submitted)
 
     async def read_changes(self, prefix: str, after: int) -> ChangePage:
@@ -101,10 +101,12 @@ async def test_catching_up_waits_until_the_last_entry_is_processed() -> None:
     store.write("a")
     caught_up = asyncio.ensure_future(watcher.catch_up())
     await anext(watcher)
+    later = asyncio.ensure_future(watcher.catch_up())
     await turns()
-    assert not caught_up.done(), "the entry is still being processed"
+    assert not caught_up.done() and not later.done(), "the entry is still being processed"
     following = asyncio.ensure_future(anext(watcher))
     await caught_up
+    await later
     await watcher.catch_up()  # Nothing is behind.
     store.write("b")
     caught_up = asyncio.ensure_future(watcher.catch_up())
@@ -143,26 +145,26 @@ async def test_a_store_that_closes_ends_the_watch() -> None:
 
 async def test_a_watcher_that_is_cancelled_goes_on() -> None:
     store = Store()
-    store.may_start.clear()
+    store.started = asyncio.get_running_loop().create_future()
     watcher = watching(store)
     waiting = asyncio.ensure_future(anext(watcher))
     await turns()
     waiting.cancel()
     await turns()
-    store.may_start.set()
+    store.started.set_result(None)
     store.write("a")
     assert (await anext(watcher)).key == "a"
 
 
 async def test_reads_wait_for_the_start_of_each_watcher() -> None:
     store, beginnings = Store(), Beginnings()
-    store.may_start.clear()
+    store.started = asyncio.get_running_loop().create_future()
     for _ in range(2):
         beginnings.add(watching(store))
     reading = asyncio.ensure_future(beginnings.wait())
     await turns()
     assert not reading.done()
-    store.may_start.set()
+    store.started.set_result(None)
     await reading
     assert store.starts == 2
     await beginnings.wait()
