@@ -34,6 +34,13 @@ from caraway.management.calls import (
     UNSET, Call, Content, Document, Nothing, Operations, Text, Unset, members, part,
 )
 """
+_SUBJECTS = {
+    "activity": "organizations", "api_keys": "secrets", "device_sign_in": "accounts",
+    "health": "installations", "limits": "organizations", "members": "organizations",
+    "metrics": "organizations", "oauth_clients": "oauth", "places": "installations",
+    "sessions": "accounts", "tokens": "accounts", "users": "accounts",
+}  # fmt: skip
+"""The module of each tag that has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,10 @@ class Operation:
         return text
 
     @property
-    def tag(self) -> str:
+    def subject(self) -> str:
         tags: list[str] = self.spec.get("tags") or ["others"]
-        return re.sub(r"\W+", "_", tags[0].lower())
+        tag = re.sub(r"\W+", "_", tags[0].lower())
+        return _SUBJECTS.get(tag, tag)
 
     def arguments(self, place: str) -> list[Argument]:
         """Return the arguments of the path, the query or the headers."""
@@ -178,8 +186,8 @@ def modules() -> dict[str, str]:
     """Return the text of each module."""
     groups: dict[str, list[Operation]] = defaultdict(list)
     for each in operations():
-        groups[each.tag].append(each)
-    texts = {f"{tag}.py": _module(tag, of_tag) for tag, of_tag in sorted(groups.items())}
+        groups[each.subject].append(each)
+    texts = {f"{subject}.py": _module(subject, each) for subject, each in groups.items()}
     texts["__init__.py"] = _package(sorted(groups))
     return _formatted(texts)
 
@@ -194,10 +202,12 @@ def main() -> None:
         (HOME / name).write_text(text)
 
 
-def _package(tags: list[str]) -> str:
+def _package(subjects: list[str]) -> str:
     home = "caraway.management.routes"
-    imports = "\n".join(f"from {home}.{tag} import {_class(tag)}" for tag in tags)
-    bases = "".join(f"{_class(tag)}[Document, Text, Content, Nothing],\n" for tag in tags)
+    imports = "\n".join(f"from {home}.{subject} import {_class(subject)}" for subject in subjects)
+    bases = "".join(
+        f"{_class(subject)}[Document, Text, Content, Nothing],\n" for subject in subjects
+    )
     return (
         '"""The operations of the management API, made by `tests.kit.management_methods`."""\n\n'
         "from caraway.management.calls import Content, Document, Nothing, Text\n"
@@ -206,12 +216,12 @@ def _package(tags: list[str]) -> str:
     )
 
 
-def _module(tag: str, of_tag: list[Operation]) -> str:
-    words = tag.replace("_", " ")
+def _module(subject: str, of_subject: list[Operation]) -> str:
+    words = subject.replace("_", " ")
     return (
         f'"""Operations on {words}, made by `tests.kit.management_methods`."""\n{_IMPORTS}\n\n'
-        f"class {_class(tag)}(Operations[Document, Text, Content, Nothing]):\n"
-        f'    """Operations on {words}."""\n\n' + "\n".join(map(_method, of_tag))
+        f"class {_class(subject)}(Operations[Document, Text, Content, Nothing]):\n"
+        f'    """Operations on {words}."""\n\n' + "\n".join(map(_method, of_subject))
     )
 
 
@@ -290,8 +300,8 @@ def _python(name: str) -> str:
     return f"{snake}_" if keyword.iskeyword(snake) else snake
 
 
-def _class(tag: str) -> str:
-    return "".join(each.capitalize() for each in tag.split("_")) + "Routes"
+def _class(subject: str) -> str:
+    return "".join(each.capitalize() for each in subject.split("_")) + "Routes"
 
 
 def _formatted(texts: Mapping[str, str]) -> dict[str, str]:
@@ -303,7 +313,9 @@ def _formatted(texts: Mapping[str, str]) -> dict[str, str]:
         config = ["--no-cache", "--config", str(ROOT / "pyproject.toml"), "-q", name]
         rules = ["--fix", "--select", "F401,I"]
         subprocess.run([*ruff, "check", *rules, *config], check=True)
-        subprocess.run([*ruff, "format", *config], check=True)
+        # Lists that fit into a line, after names were removed that a module does not need.
+        short = ["--config", "format.skip-magic-trailing-comma=true"]
+        subprocess.run([*ruff, "format", *short, *config], check=True)
         return {file: (folder / file).read_text() for file in texts}
 
 

@@ -1,5 +1,6 @@
 """The routes of a runtime other than statements and asynchronous queries, as methods."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
 from urllib.parse import quote
@@ -8,11 +9,14 @@ from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway.requests import parsing, retries
 from caraway.requests.parsing import Row
 from caraway.requests.transport import ApiRequest, Transport
-from caraway.routes import ingests, packages, refreshes
+from caraway.routes import ingests, refreshes
 from caraway.routes.ingests import Event, IngestApi
 from caraway.routes.refreshes import AccelerationStatus, RefreshApi
 from caraway.routes.snapshots import SnapshotApi
 from caraway.rows.formats import Format
+
+_LONGEST_PACKAGE_S = 90.0
+"""The server gives up earlier, and says so."""
 
 
 class RuntimeRoutes(ABC):
@@ -90,7 +94,13 @@ class RuntimeRoutes(ABC):
 
         `source` is `git:{org}/{repo}/{sha}/{path of the manifest}`.
         """
-        return packages.generate(self._transport, source, git_token)
+        params = {} if git_token is None else {"git_token": git_token}
+        request = ApiRequest(
+            "POST", "/v1/packages/generate", accept="application/zip",
+            body=json.dumps({"from": source, "params": params}).encode(),
+            content_type="application/json", timeout_s=_LONGEST_PACKAGE_S,
+        )  # fmt: skip
+        return self._transport.content(request, self._reads)
 
     def ingest(self, name: str, events: Iterable[Event]) -> int:
         """Apply change events to a dataset in order and return how many were applied.

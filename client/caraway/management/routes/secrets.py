@@ -9,6 +9,7 @@ from caraway.management.calls import (
     Nothing,
     Operations,
     Text,
+    members,
     part,
 )
 
@@ -40,6 +41,27 @@ class SecretsRoutes(Operations[Document, Text, Content, Nothing]):
     def delete_organization_secret(self, org_id: int, name: str) -> Nothing:
         """Delete a secret of an organization, and its links to projects. Ours."""
         return self._nothing(Call("DELETE", f"/v1/orgs/{part(org_id)}/secrets/{part(name)}"))
+
+    def get_api_keys(self, project_id: int) -> Document:
+        """Return both API keys of a project. Viewers may not read them (ours)."""
+        return self._object(
+            Call("GET", f"/v1/projects/{part(project_id)}/api-keys", names_org=True)
+        )
+
+    def regenerate_api_keys(self, project_id: int, *, key_number: int | None = None) -> Document:
+        """Give one API key of a project a new value, or both. The other one stays valid.
+
+        The runtime takes the new one within seconds, without a restart. `regenerated_key` is the
+        number of the key.
+        """
+        return self._object(
+            Call(
+                "POST",
+                f"/v1/projects/{part(project_id)}/api-keys",
+                body=members(optional={"key_number": key_number}),
+                names_org=True,
+            )
+        )
 
     def list_project_secrets(self, project_id: int) -> Document:
         """List the secrets that the runtime of a project gets, with masked values.

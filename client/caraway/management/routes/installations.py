@@ -1,17 +1,14 @@
-"""Operations on places, made by `tests.kit.management_methods`."""
+"""Operations on installations, made by `tests.kit.management_methods`."""
 
-from caraway.management.calls import (
-    Call,
-    Content,
-    Document,
-    Nothing,
-    Operations,
-    Text,
-)
+from caraway.management.calls import Call, Content, Document, Nothing, Operations, Text
 
 
-class PlacesRoutes(Operations[Document, Text, Content, Nothing]):
-    """Operations on places."""
+class InstallationsRoutes(Operations[Document, Text, Content, Nothing]):
+    """Operations on installations."""
+
+    def get_health(self) -> Document:
+        """Say that the process serves."""
+        return self._object(Call("GET", "/v1/health"))
 
     def list_regions(self, *, env: str | None = None) -> Document:
         """List the regions, and the default one."""
