@@ -4,7 +4,6 @@ import kopf
 
 from caraway_kube.api.kinds import CLUSTER, Object
 from caraway_operator import handlers
-from caraway_operator.handlers import clusters, events, limits
 from caraway_operator.watching.controller import Controller
 from caraway_operator.watching.resource_cache import Key, ResourceCache
 
@@ -31,8 +30,8 @@ def cluster(uid: str = "u-1", version: str = "1") -> Object:
 async def test_a_changed_cluster_is_enqueued() -> None:
     resources, poked = ResourceCache(), RecordingController()
 
-    clusters.handle_cluster(resources, poked, None, cluster())
-    clusters.handle_cluster(resources, poked, "MODIFIED", cluster(version="2"))
+    handlers.handle_cluster(resources, poked, None, cluster())
+    handlers.handle_cluster(resources, poked, "MODIFIED", cluster(version="2"))
 
     assert poked.poked == [("web", "shop")] * 2
     assert resources.clusters["web", "shop"]["metadata"]["resourceVersion"] == "2"
@@ -40,11 +39,11 @@ async def test_a_changed_cluster_is_enqueued() -> None:
 
 async def test_a_deleted_cluster_is_removed_unless_another_one_has_its_name() -> None:
     resources, poked = ResourceCache(), RecordingController()
-    clusters.handle_cluster(resources, poked, "ADDED", cluster("new", "9"))
+    handlers.handle_cluster(resources, poked, "ADDED", cluster("new", "9"))
 
-    clusters.handle_cluster(resources, poked, "DELETED", cluster("old"))
+    handlers.handle_cluster(resources, poked, "DELETED", cluster("old"))
     assert resources.clusters
-    clusters.handle_cluster(resources, poked, "DELETED", cluster("new"))
+    handlers.handle_cluster(resources, poked, "DELETED", cluster("new"))
 
     assert not resources.clusters
     assert len(poked.poked) == 3
@@ -52,14 +51,14 @@ async def test_a_deleted_cluster_is_removed_unless_another_one_has_its_name() ->
 
 async def test_changed_limits_enqueue_every_cluster_of_their_namespace() -> None:
     resources, poked = ResourceCache(), RecordingController()
-    clusters.handle_cluster(resources, poked, None, cluster())
+    handlers.handle_cluster(resources, poked, None, cluster())
     plan = {"metadata": {"name": "plan", "namespace": "web"}, "spec": {}}
     elsewhere = {"metadata": {"name": "plan", "namespace": "other"}, "spec": {}}
     poked.poked.clear()
 
-    limits.handle_limits(resources, poked, "ADDED", plan)
-    limits.handle_limits(resources, poked, "ADDED", elsewhere)
-    limits.handle_limits(resources, poked, "DELETED", plan)
+    handlers.handle_limits(resources, poked, "ADDED", plan)
+    handlers.handle_limits(resources, poked, "ADDED", elsewhere)
+    handlers.handle_limits(resources, poked, "DELETED", plan)
 
     assert poked.poked == [("web", "shop")] * 2
     assert list(resources.limits) == [("other", "plan")]
@@ -78,7 +77,7 @@ async def test_only_event_handlers_are_registered_so_kopf_writes_nothing() -> No
 def test_managed_fields_are_removed() -> None:
     body = {"metadata": {"name": "shop", "managedFields": ["much"]}, "spec": {"a": 1}}
 
-    assert events.plain_object(body, CLUSTER) == {
+    assert handlers.plain_object(body, CLUSTER) == {
         "apiVersion": "caraway.dev/v1alpha1",
         "kind": "CarawayCluster",
         "metadata": {"name": "shop"},
