@@ -6,18 +6,22 @@ next is written in the same transaction.
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_core.errors import UnavailableError
-from caraway_management.deployers.protocol import RejectedError, Wanted
-from caraway_management.deployments import applying, records, wanting
-from caraway_management.domain import deployments
+from caraway_management.deployers.protocol import RejectedError, RuntimeKey, Wanted
+from caraway_management.deployments import applying, records
+from caraway_management.domain import deployments, limiting, plans
 from caraway_management.domain.deployments import Code, Problem, Status
 from caraway_management.outbox import Again, Entry, Handler
+from caraway_management.sealing.sealer import Sealer
+from caraway_management.secrets import api_keys, linking
+from caraway_management.secrets.storing import Owner
 from caraway_management.services import Services
-from caraway_management.store.tables import Deployment, Project
+from caraway_management.store.tables import Deployment, Org, PlanRow, Project
 
 logger = logging.getLogger(__name__)
 _MOST_FAILURES = 5
@@ -109,7 +113,7 @@ class DeploymentWork:
                 progress = deployments.begin(records.progress_of(row), now)
                 records.write(session, now, row, progress)
                 await applying.observe_deployment(session, now, row.id)
-            return await wanting.collect(session, self._services.sealer, now, project, row)
+            return await _wanted(session, self._services.sealer, now, project, row)
 
     async def _fail(self, project_id: int, problem: Problem) -> None:
         """End the deployment that is under way, if there is one."""
@@ -144,3 +148,40 @@ async def _current(session: AsyncSession, project: Project) -> Deployment | None
 async def _lock(session: AsyncSession, project_id: int) -> Project:
     query = select(Project).where(Project.id == project_id).with_for_update()
     return (await session.scalars(query)).one()
+
+
+async def _wanted(
+    session: AsyncSession,
+    sealer: Sealer,
+    now: datetime,
+    project: Project,
+    deployment: Deployment,
+) -> Wanted:
+    """Return what should run for a project with the manifest and config of a deployment.
+
+    Secrets, API keys and limits are those of now. What exceeds the limits is lowered, and API keys
+    are made if there are none.
+
+    Raises:
+        SealedError: a secret or a key cannot be opened.
+    """
+    org = await session.get_one(Org, project.org_id)
+    plan = await session.get_one(PlanRow, org.plan)
+    keys = await api_keys.make(session, sealer, now, project.id)
+    return Wanted(
+        project_id=project.id,
+        org_id=org.id,
+        org=org.name,
+        name=project.name,
+        deployment_id=deployment.id,
+        manifest=deployment.manifest,
+        config=limiting.within(deployment.config, plans.read_limits(plan.limits)),
+        tags=project.tags,
+        secrets=await linking.values_in_force(session, sealer, Owner(org.id, project.id)),
+        api_keys=tuple(RuntimeKey(number, value) for number, value in sorted(keys.items())),
+        limits=plan.limits,
+        region=project.region,
+        cluster_name=project.cluster_name,
+        is_paused=project.paused_at is not None,
+        created=deployments.mark(project.created_at),
+    )

@@ -12,7 +12,6 @@ from caraway_plugins.changes import columns, documents, learning
 from caraway_plugins.changes.columns import BadValueError, ImpreciseError
 from caraway_plugins.changes.envelopes import EnvelopeRun, Envelopes
 from caraway_plugins.changes.meanings import Meaning
-from caraway_plugins.changes.rows import Keys, event_of, no_keys
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget
 
 Form = Literal["json", "avro"]
@@ -30,6 +29,13 @@ CONTENT_TYPES: Mapping[str, Form] = {
 SCHEMA_HEADER = "x-avro-schema"
 _WHOLE_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 MayRound = Callable[[str | None], bool]
+Keys = Callable[[int], Mapping[str, Any]]
+"""Returns the columns of the primary key that the key of a message has, by its number."""
+
+
+def no_keys(_number: int) -> Mapping[str, Any]:
+    """Return that messages have no keys."""
+    return {}
 
 
 def form(content_type: str | None) -> Form:
@@ -81,7 +87,7 @@ def decode_rows(rows: Sequence[tuple[Any, Meaning]], target: ChangeTarget, keys:
         BadChangesError: a row does not fit; the message names it.
         RegistryAwayError: the schema registry does not respond.
     """
-    events = [event_of(row, number, target, keys) for number, (row, _) in enumerate(rows)]
+    events = [_event_of(row, number, target, keys) for number, (row, _) in enumerate(rows)]
     target = learning.target_of(events, target, documents.reader(True), has_decimals=True)
     if (count := _without_columns(events, target)) is not None:
         return count
@@ -97,7 +103,7 @@ def _json(body: bytes, target: ChangeTarget, keys: Keys, is_exact: bool = False)
         raise ImpreciseError
     events = documents.events(body, is_exact)
     if target.are_rows:
-        events = [event_of(row, number, target, keys) for number, row in enumerate(events)]
+        events = [_event_of(row, number, target, keys) for number, row in enumerate(events)]
     target = learning.target_of(events, target, documents.reader(is_exact))
     if (count := _without_columns(events, target)) is not None:
         return count
@@ -213,3 +219,32 @@ def _check_present(run: EnvelopeRun, given: list[Any], name: str) -> None:
                 f"event {run.positions[index]}: column '{name}' is missing or NULL, but the "
                 "dataset declares it as not nullable"
             )
+
+
+def _event_of(row: Any, number: int, target: ChangeTarget, keys: Keys) -> Any:
+    """Return the event of a row; without a row, it deletes the row of its key.
+
+    It changes nothing if there is no key, or rows are not told apart.
+
+    Raises:
+        BadChangesError: the key of the message cannot be read.
+    """
+    key = target.primary_key
+    if row is None:
+        before = _key_of(number, keys) if key else {}
+        return {"op": "d", "before": before} if before else None
+    if not isinstance(row, dict):
+        return {"op": "c", "after": row}
+    if any(name not in row for name in key):
+        row = {**_key_of(number, keys), **row}
+    if not target.is_learned:
+        # A topic is written for many readers, and has fields that this one leaves out.
+        row = {name: row[name] for name in target.schema.names if name in row}
+    return {"op": "c", "after": row}
+
+
+def _key_of(number: int, keys: Keys) -> Mapping[str, Any]:
+    try:
+        return keys(number)
+    except BadChangesError as exc:
+        raise BadChangesError(f"event {number + 1}: its key: {exc.message}") from exc

@@ -13,10 +13,9 @@ from caraway_management.store.tables.accounts import (
     User,
 )
 from caraway_management.store.tables.base import Base
-from caraway_management.store.tables.deployments import Deployment, DeploymentLog
 from caraway_management.store.tables.monitoring import MetricSample, Monitor, Reaction
 from caraway_management.store.tables.organizations import Invitation, Member, Org, PlanRow
-from caraway_management.store.tables.projects import Project
+from caraway_management.store.tables.projects import Deployment, DeploymentLog, Project
 from caraway_management.store.tables.sealed import ApiKey, DataKey, Secret, SecretLink
 from caraway_management.store.tables.work import Activity, IdempotentAnswer, Lease, OutboxEntry
 

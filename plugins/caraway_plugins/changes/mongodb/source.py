@@ -1,6 +1,7 @@
 """A collection of MongoDB as a change source: all of its documents, then its change stream."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing
@@ -14,9 +15,8 @@ from pymongo.read_concern import ReadConcern
 from caraway_core.changes import Changes, Op, joined, log_schema
 from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import DatasetError
-from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
-from caraway_plugins.changes.mongodb import positions, streaming
-from caraway_plugins.changes.mongodb.positions import MongoPosition
+from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
+from caraway_plugins.changes.mongodb import streaming
 from caraway_plugins.changes.mongodb.streaming import Event, Pages, StreamPage
 from caraway_plugins.sources.documents.table import Documents, DocumentTable
 from caraway_plugins.sources.mongodb import connecting, values
@@ -26,6 +26,19 @@ _KEY = "_id"
 _PAGE = 1_000
 _TOLD_S = 60.0
 """How often the position of a quiet collection is stored, so that it stays in the oplog."""
+
+
+@dataclass(frozen=True, slots=True)
+class MongoPosition:
+    """The token of the last change; `is_loading` means that rows are not complete."""
+
+    collection: str
+    token: str
+    is_loading: bool = False
+
+    def text(self) -> str:
+        """Encode the position as text."""
+        return json.dumps([self.collection, self.token, self.is_loading], separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +67,7 @@ class MongodbChanges:
     async def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
         followed = await self._look()
         table, name = followed.table, followed.reads.collection
-        at = None if position is None else positions.read(position, name)
+        at = None if position is None else _position(position, name)
         token = None if at is None or at.is_loading else at.token
         pages = Pages(streaming.stream(followed.reads, token))
         try:
@@ -183,3 +196,20 @@ def _changes(
 
 def _nothing(table: DocumentTable) -> Changes:
     return _changes(table, [], [], 0)
+
+
+def _position(text: str, collection: str) -> MongoPosition:
+    """Parse the result of `MongoPosition.text`.
+
+    Raises:
+        PositionLostError: it is of another collection or another kind of source.
+    """
+    try:
+        of, token, is_loading = json.loads(text)
+    except (ValueError, TypeError) as exc:
+        raise PositionLostError(
+            "the stored position of the dataset is not one of MongoDB; reloading"
+        ) from exc
+    if of != collection or not isinstance(token, str):
+        raise PositionLostError("the dataset reads another collection than before; reloading")
+    return MongoPosition(of, token, bool(is_loading))

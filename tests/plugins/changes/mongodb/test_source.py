@@ -14,8 +14,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
 from caraway_plugins.changes.mongodb import streaming
-from caraway_plugins.changes.mongodb.positions import MongoPosition
-from caraway_plugins.changes.mongodb.source import MongodbChanges
+from caraway_plugins.changes.mongodb.source import MongodbChanges, MongoPosition
 from caraway_plugins.changes.mongodb.streaming import StreamPage
 from tests.kit import mongo_server, mongo_streams
 from tests.kit.following import Replica
