@@ -147,7 +147,11 @@ async def test_a_lost_copy_is_made_anew_and_its_call_waits_for_it() -> None:
         script.may_begin.clear()
         await executors.lose(place)
         await executors.states("loading")
-        assert [view.progress for view in executors.copies.views()] == ["loading 1 of 2"]
+
+        async def loading() -> bool:
+            return [each.progress for each in executors.copies.views()] == ["loading 1 of 2"]
+
+        await eventually(loading, "the first of two files is loading")
         script.may_load.set()
         script.may_begin.set()
         assert await call == [b"one", b"two"]
