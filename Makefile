@@ -66,7 +66,8 @@ test: setup
 # Runtimes, engines, databases and programs of others, which are started as processes; what is tested through
 # a whole service; and single modules of minutes. What is not named here is tested by `make test`.
 INTEGRATION := tests/charts tests/client tests/conformance tests/e2e tests/executor/engines tests/hostile \
-	tests/management/api tests/operator/reconciling tests/plugins/sources \
+	tests/management/api tests/operator/reconciling tests/plugins/embeddings tests/plugins/sources \
+	tests/plugins/stores \
 	tests/cluster/store/test_command.py \
 	tests/core/test_extras.py \
 	tests/executor/resources/test_freeing.py \
