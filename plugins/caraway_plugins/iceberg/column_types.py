@@ -168,19 +168,20 @@ def with_ids(
         NoIcebergTypeError: a column has a type that Iceberg lacks.
     """
     fields = schema(columns, own_ids, last_id=last_id).fields
-    return pa.schema([_numbered(own, each.type) for own, each in zip(fields, columns, strict=True)])
+    return pa.schema([numbered(own, each.type) for own, each in zip(fields, columns, strict=True)])
 
 
-def _numbered(own: IcebergField, type_: pa.DataType) -> pa.Field:
+def numbered(own: IcebergField, type_: pa.DataType) -> pa.Field:
+    """Return a column of a type with the ids of its field, as Parquet files have them."""
     inner = own.inner
     if types.is_struct(type_):
         pairs = zip(inner, type_, strict=True)
-        type_ = pa.struct([_numbered(each, field.type) for each, field in pairs])
+        type_ = pa.struct([numbered(each, field.type) for each, field in pairs])
     elif types.is_map(type_):
-        key = _numbered(inner[0], type_.key_type).with_nullable(False)
-        type_ = pa.map_(key, _numbered(inner[1], type_.item_type))
+        key = numbered(inner[0], type_.key_type).with_nullable(False)
+        type_ = pa.map_(key, numbered(inner[1], type_.item_type))
     elif is_list(type_):
-        type_ = pa.list_(_numbered(inner[0], type_.value_type))
+        type_ = pa.list_(numbered(inner[0], type_.value_type))
     return pa.field(own.name, type_, metadata={_FIELD_ID: str(own.id)})
 
 

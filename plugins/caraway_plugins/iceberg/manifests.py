@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import fastavro
 
@@ -99,7 +99,7 @@ def manifest(
         (added if each.added_by is None else _existing(each.added_by)) + _entry(each, spec)
         for each in files
     )
-    content = avro_bytes.container(_entry_schema(spec), metadata, records)
+    content = avro_bytes.container(entry_schema(spec), metadata, records)
     summaries = [_summary(spec, number, files) for number, _ in enumerate(spec.fields)]
     known = [each.added_by.sequence_number for each in files if each.added_by is not None]
     return WrittenManifest(
@@ -126,7 +126,7 @@ def manifest_list(
         "format-version": "2",
     }
     records = (_listed(location, each, snapshot_id, sequence_number) for location, each in written)
-    fastavro.writer(out, _LIST_SCHEMA, records, _CODEC, metadata=metadata)
+    fastavro.writer(out, LIST_SCHEMA, records, _CODEC, metadata=metadata)
     return out.getvalue()
 
 
@@ -216,7 +216,7 @@ def _list(element_id: int, type_: Any) -> dict[str, Any]:
     return {"type": "array", "items": type_, "element-id": element_id}
 
 
-def _data_file(spec: PartitionSpec) -> Iterator[dict[str, Any]]:
+def _data_file(spec: PartitionRecord) -> Iterator[dict[str, Any]]:
     partition = {"type": "record", "name": "r102", "fields": [each.avro() for each in spec.fields]}
     yield _required("content", "int", 134)
     yield _required("file_path", "string", 100)
@@ -236,7 +236,21 @@ def _data_file(spec: PartitionSpec) -> Iterator[dict[str, Any]]:
     yield _optional("sort_order_id", "int", 140)
 
 
-def _entry_schema(spec: PartitionSpec) -> Any:
+class PartitionRecord(Protocol):
+    """The fields of the partitions of files."""
+
+    @property
+    def fields(self) -> Sequence[AvroField]: ...
+
+
+class AvroField(Protocol):
+    """A field that Avro has a form of."""
+
+    def avro(self) -> dict[str, Any]: ...
+
+
+def entry_schema(spec: PartitionRecord) -> Any:
+    """Return the schema of the entries of a manifest."""
     data_file = {"type": "record", "name": "r2", "fields": list(_data_file(spec))}
     fields = [
         _required("status", "int", 0),
@@ -275,6 +289,6 @@ _LIST_FIELDS = [
     _optional("partitions", _list(508, _SUMMARY), 507),
     _optional("key_metadata", "bytes", 519),
 ]
-_LIST_SCHEMA = fastavro.parse_schema(
+LIST_SCHEMA = fastavro.parse_schema(
     {"type": "record", "name": "manifest_file", "fields": _LIST_FIELDS}
 )

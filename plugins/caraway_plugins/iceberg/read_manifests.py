@@ -11,7 +11,7 @@ import fastavro
 
 _DELETED = 2
 _DATA, _POSITIONS, _EQUALITY = 0, 1, 2
-_PATH_ID = 2147483546
+PATH_ID = 2147483546
 """The id of the column `file_path` of files of positions."""
 
 
@@ -60,7 +60,7 @@ class ListedFile:
         """The data file that the positions are of, if they are of one alone."""
         if self.referenced is not None:
             return self.referenced
-        lower, upper = self.lower.get(_PATH_ID), self.upper.get(_PATH_ID)
+        lower, upper = self.lower.get(PATH_ID), self.upper.get(PATH_ID)
         # Bounds that were shortened differ.
         return lower.decode(errors="replace") if lower and lower == upper else None
 

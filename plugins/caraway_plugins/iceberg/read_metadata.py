@@ -92,16 +92,18 @@ class ReadMetadata:
         return self.snapshots[id_]
 
 
-def read(content: bytes) -> ReadMetadata:
-    """Return the metadata of a file, which may be compressed by gzip.
+def document(content: bytes) -> Mapping[str, Any]:
+    """Return the document of a file of metadata, which may be compressed by gzip.
 
     Raises:
-        NoIcebergTypeError: a column has a type that is not known here.
         LookupError, TypeError, ValueError, OSError, EOFError: the file is cut or damaged.
     """
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
-    return parsed(json.loads(content))
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return found
 
 
 def parsed(document: Mapping[str, Any]) -> ReadMetadata:

@@ -1,0 +1,155 @@
+"""The snapshot that a write adds to a table of others, and the metadata with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from caraway_plugins.iceberg.added_manifests import AddedFile, Content
+
+_MAIN = "main"
+_VERSIONS_KEPT = "write.metadata.previous-versions-max"
+_USUALLY_KEPT = 100
+_TOTALS = (
+    ("total-data-files", "added-data-files"),
+    ("total-records", "added-records"),
+    ("total-files-size", "added-files-size"),
+    ("total-delete-files", "added-delete-files"),
+    ("total-position-deletes", "added-position-deletes"),
+    ("total-equality-deletes", "added-equality-deletes"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedSnapshot:
+    """The snapshot of a write, with the files that it adds. No other snapshot has its `id`."""
+
+    id: int
+    files: Mapping[Content, Sequence[AddedFile]] = field(repr=False)
+
+    @property
+    def operation(self) -> str:
+        """The name of the kind of write, as other programs know it."""
+        data, deletes = self.files.get("data"), self.files.get("deletes")
+        if not deletes:
+            return "append"
+        return "overwrite" if data else "delete"
+
+    def document(
+        self,
+        metadata: Mapping[str, Any],
+        sequence_number: int,
+        timestamp_ms: int,
+        manifest_list: str,
+    ) -> dict[str, Any]:
+        """Return the snapshot as JSON, as one that follows the current one of some metadata."""
+        parent = current(metadata)
+        made = {
+            "snapshot-id": self.id,
+            "sequence-number": sequence_number,
+            "timestamp-ms": timestamp_ms,
+            "manifest-list": manifest_list,
+            "summary": self._summary(parent),
+            "schema-id": metadata["current-schema-id"],
+        }
+        return made if parent is None else {**made, "parent-snapshot-id": parent["snapshot-id"]}
+
+    def _summary(self, parent: Mapping[str, Any] | None) -> dict[str, str]:
+        data, deletes = self.files.get("data", ()), self.files.get("deletes", ())
+        sizes = [each.size_bytes for each in (*data, *deletes)]
+        added = {
+            "added-data-files": len(data),
+            "added-records": _rows(data),
+            "added-files-size": sum(sizes),
+            "added-delete-files": len(deletes),
+            "added-position-deletes": _rows(deletes),
+        }
+        before = {} if parent is None else parent.get("summary", {})
+        totals = {}
+        for total, name in _TOTALS:
+            # Without a total of before, none is known now.
+            if parent is None or str(before.get(total, "")).isdigit():
+                totals[total] = int(before.get(total, 0)) + added.get(name, 0)
+        counts = {**{k: v for k, v in added.items() if v}, **totals}
+        return {"operation": self.operation, **{k: str(v) for k, v in counts.items()}}
+
+
+def _rows(files: Sequence[AddedFile]) -> int:
+    return sum(each.statistics.row_count for each in files)
+
+
+def current(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the current snapshot of a table, if it has one."""
+    id_ = metadata.get("current-snapshot-id")
+    found = [each for each in metadata.get("snapshots") or () if each["snapshot-id"] == id_]
+    return found[0] if found else None
+
+
+def has_only_appends(metadata: Mapping[str, Any], since: int | None) -> bool:
+    """Return whether a table's rows of a snapshot are all there, and where they were."""
+    by_id = {each["snapshot-id"]: each for each in metadata.get("snapshots") or ()}
+    id_ = metadata.get("current-snapshot-id")
+    while id_ != since:
+        snapshot = by_id.get(id_)
+        if snapshot is None or snapshot.get("summary", {}).get("operation") != "append":
+            return False
+        id_ = snapshot.get("parent-snapshot-id")
+    return True
+
+
+def followed(
+    metadata: Mapping[str, Any], snapshot: Mapping[str, Any], location: str
+) -> dict[str, Any]:
+    """Return the metadata of a table with one more snapshot; `location` is where it was before."""
+    id_, at = snapshot["snapshot-id"], snapshot["timestamp-ms"]
+    kept = str((metadata.get("properties") or {}).get(_VERSIONS_KEPT, _USUALLY_KEPT))
+    most = int(kept) if kept.isdigit() else _USUALLY_KEPT
+    log = [
+        *(metadata.get("metadata-log") or ()),
+        {"timestamp-ms": metadata["last-updated-ms"], "metadata-file": location},
+    ]
+    return {
+        **metadata,
+        "last-sequence-number": snapshot["sequence-number"],
+        "last-updated-ms": at,
+        "current-snapshot-id": id_,
+        "snapshots": [*(metadata.get("snapshots") or ()), snapshot],
+        "refs": {**(metadata.get("refs") or {}), _MAIN: _moved(metadata, id_)},
+        "snapshot-log": [
+            *(metadata.get("snapshot-log") or ()),
+            {"snapshot-id": id_, "timestamp-ms": at},
+        ],
+        "metadata-log": log[-most:] if most else [],
+    }
+
+
+def updates(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a commit of the REST protocol that adds a snapshot to a table as it was."""
+    parent = current(metadata)
+    before = None if parent is None else parent["snapshot-id"]
+    return {
+        "requirements": [
+            {"type": "assert-table-uuid", "uuid": metadata["table-uuid"]},
+            {"type": "assert-ref-snapshot-id", "ref": _MAIN, "snapshot-id": before},
+            {
+                "type": "assert-current-schema-id",
+                "current-schema-id": metadata["current-schema-id"],
+            },
+            {"type": "assert-default-spec-id", "default-spec-id": metadata["default-spec-id"]},
+        ],
+        "updates": [
+            {"action": "add-snapshot", "snapshot": snapshot},
+            {
+                "action": "set-snapshot-ref",
+                "ref-name": _MAIN,
+                **_moved(metadata, snapshot["snapshot-id"]),
+            },
+        ],
+    }
+
+
+def _moved(metadata: Mapping[str, Any], id_: int) -> dict[str, Any]:
+    """Return the main branch with another snapshot; it keeps how long snapshots are kept."""
+    before = (metadata.get("refs") or {}).get(_MAIN) or {}
+    return {**before, "type": "branch", "snapshot-id": id_}
