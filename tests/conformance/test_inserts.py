@@ -49,8 +49,8 @@ ROWS = pa.table({
     "z": pa.array([MOMENT.replace(year=1980 + n, tzinfo=UTC) for n in range(len(TEXTS))],
                   pa.timestamp("us", "UTC")),
 })  # fmt: skip
-LAKES = frozenset({"delta"})
-"""What has tables of files, and tests of its own."""
+LAKES = frozenset({"delta", "glue", "iceberg"})
+"""Connectors whose tables are files. Their writers have test modules of their own."""
 ODD = "Select ${x}; --'"
 
 

@@ -82,6 +82,8 @@ class DatabaseReader(Declaration):
     """It is a `RemoteWriter`, so rows can be inserted."""
     is_changeable: bool = False
     """It is a `RemoteChanger`, so rows can be updated and deleted."""
+    is_replacing: bool = False
+    """It is a `RemoteReplacer`, so rows can be updated, deleted and merged by their places."""
     is_merging: bool = False
     """It is a `RemoteMerger`, so rows can be merged."""
     is_creating: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from caraway_core.tables import RemoteTable, TableSpec
 
@@ -24,6 +24,7 @@ class CatalogRequest:
     cache_dir: Path
     described: frozenset[str] = frozenset()
     """The titles of the tables that statements use. The marks of others may be empty."""
+    access: Literal["read", "read_write"] = "read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.statements.definitions import TableDefinition
-from caraway_core.tables import RemoteTable
+from caraway_core.tables import RemoteTable, TableSpec
 
 
 class RemoteRows(Protocol):
@@ -198,4 +198,31 @@ class RemoteCreator(RemoteMerger, Protocol):
 
     def drop(self, table: RemoteTable) -> RemoteChange:
         """Return what drops a table, unless others depend on it. Never blocks."""
+        ...
+
+
+FILE, POSITION, IS_ADDED = "file of the row", "position of the row", "row is added"
+"""Columns of replaced rows, besides those of the table; no column of a table has such a name."""
+
+
+class RemoteReplacer(RemoteWriter, Protocol):
+    """A writer of tables whose files say where each row is. Its declaration says so.
+
+    The engine finds the rows that an UPDATE, a DELETE or a MERGE changes, and computes new ones.
+    """
+
+    def placed(self, table: RemoteTable) -> TableSpec:
+        """Return the rows as they are now, with the columns `FILE` and `POSITION`. Blocks.
+
+        Raises:
+            QueryError: the table cannot be read.
+        """
+        ...
+
+    def replace(self, table: RemoteTable, placed: TableSpec) -> RemoteInsert:
+        """Return what takes rows out of a table by their places, and adds others. Never blocks.
+
+        Its rows have the columns `FILE` and `POSITION`, NULL for a row that is only added,
+        `IS_ADDED`, and those of the table. A place that comes twice is an error.
+        """
         ...

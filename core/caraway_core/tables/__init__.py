@@ -215,6 +215,8 @@ class FilesTable(TableSpec):
 
     @property
     def why_unchangeable(self) -> str:
+        if self.writer is not None and not self.writer.why_unchangeable:
+            return ""
         return (
             "its rows are in files; replace the files, or keep rows that change in a dataset "
             "`from: cdc:...` with a `primary_key`"
@@ -366,7 +368,8 @@ class RemoteTable(TableSpec):
     def why_unchangeable(self) -> str:
         from caraway_core.loading import registry  # Here: it imports what plug-ins declare.
 
-        is_changeable = registry.database_reader(self.reader).is_changeable
+        declared = registry.database_reader(self.reader)
+        is_changeable = declared.is_changeable or declared.is_replacing
         return "" if is_changeable else "its rows are in a database; change them there"
 
     @property

@@ -15,6 +15,7 @@ from caraway_core.protocols.remote import (
     RemoteCreator,
     RemoteMerger,
     RemoteReader,
+    RemoteReplacer,
     RemoteRows,
     RemoteWriter,
 )
@@ -55,6 +56,12 @@ def merger(name: str) -> RemoteMerger | None:
     """Return the reader of a kind of table, if it also merges rows."""
     is_merging = registry.database_reader(name).is_merging
     return cast("RemoteMerger", reader(name)) if is_merging else None
+
+
+def replacer(name: str) -> RemoteReplacer | None:
+    """Return the reader of a kind of table, if it also replaces rows by their places."""
+    is_replacing = registry.database_reader(name).is_replacing
+    return cast("RemoteReplacer", reader(name)) if is_replacing else None
 
 
 def creator(name: str) -> RemoteCreator | None:

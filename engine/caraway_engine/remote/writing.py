@@ -16,6 +16,8 @@ from caraway_engine.remote import answers, streams
 from caraway_engine.remote.opened import OpenedReads, noted
 from caraway_engine.remote.streams import OwnBatch
 
+COLUMN = b"column of the table"
+"""The metadata of a field of rows that has another name than the column it is for."""
 COUNTED = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
 
 
@@ -126,7 +128,8 @@ def _typed(batch: pa.RecordBatch, columns: pa.Schema, nothing: str) -> pa.Record
         try:
             made.append(array if array.type == field.type else pc.cast(array, field.type))
         except pa.ArrowException as exc:
+            name = (field.metadata or {}).get(COLUMN, field.name.encode()).decode()
             raise InvalidQueryError(
-                f"a value for column '{field.name}' is not a {field.type}; {nothing}"
+                f"a value for column '{name}' is not a {field.type}; {nothing}"
             ) from exc
     return pa.RecordBatch.from_arrays(made, schema=columns)

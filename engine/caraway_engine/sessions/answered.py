@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from datafusion.catalog import Table
 
+from caraway_core.statements import MERGES
 from caraway_core.statements.definitions import TableDefinition
-from caraway_core.tables import RemoteTable
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
+from caraway_engine.scans import tables
 from caraway_engine.sessions import writes
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.plans import Startable, StatementPlan
@@ -98,6 +101,33 @@ class AnsweredPlans:
         rows, columns, merge = merging.planned(plan.sql, table, given, planned)
         run = partial(natively.run, rows, self._registered.scratch)
         made = merging.merging(table, columns, merge, run)
+        return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+
+    def replacing(
+        self,
+        plan: StatementPlan,
+        schema: pa.Schema,
+        table: RemoteTable,
+        over: Callable[[Table], Callable[[str], Any]],
+    ) -> Startable:
+        """Return a startable that changes rows of a table by their places.
+
+        `over` returns what plans a text over another table in place of the written one.
+        """
+        from caraway_engine.remote import replacing, replacing_merges, writing
+
+        write = plan.facts.write
+        assert write is not None
+
+        def planned(placed: TableSpec) -> replacing.ReplacedRows:
+            plan_text = over(tables.build_table(placed))
+            if write.name in MERGES:
+                return replacing_merges.planned(plan.sql, table, plan_text)
+            logical = plan_text(plan.sql).logical_plan()
+            return replacing.changed(self._registered.contexts.main, write.name, logical, table)
+
+        run = partial(natively.run, scratch=self._registered.scratch)
+        made = replacing.ReplacingRows(table, planned, run)
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
 
     def defining(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from datafusion import SessionContext, SQLOptions
@@ -29,8 +30,16 @@ class StatementFraming:
         self._positions = positions
         self._schemas = KnownSchemas()
 
-    def frame(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
-        """Plan a statement, rewritten where needed to avoid known faults of the engine."""
+    def frame(
+        self,
+        statement: Statement,
+        options: SQLOptions,
+        shown: Mapping[TableName, Showable] = MappingProxyType({}),
+    ) -> PlannedStatement:
+        """Plan a statement, rewritten where needed to avoid known faults of the engine.
+
+        It is over the tables that `shown` substitutes.
+        """
         found = placeholders.find(statement.sql)
         found.check(statement.parameters)
         bounds.check(found.sql, statement.parameters, self._registered.sizes)
@@ -38,7 +47,7 @@ class StatementFraming:
         frame = partial(
             known_faults.planned,
             self._contexts.main,
-            plan=lambda text: self.dataframe(statement, text, {}, options),
+            plan=lambda text: self.dataframe(statement, text, shown, options),
             parameters=values,
             unmeasured=self._registered.unmeasured,
             known=self._schemas,

@@ -1,12 +1,13 @@
 """Plans statements, and caches the plans while the tables of the session stay the same."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
+from datafusion.catalog import Table
 from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan as Substrait
 
@@ -70,6 +71,9 @@ class StatementPlanner:
             if statement.defines is not None:
                 return self._answered.defining(plan, schema, statement.defines)
             if table := self._registered.written(plan.facts):
+                if self._registered.is_replaced(plan.facts):
+                    over = partial(self._over, statement, plan.facts)
+                    return self._answered.replacing(plan, schema, table, over)
                 if plan.facts.changes_rows:
                     return self._answered.changing(plan, schema, table)
                 if plan.facts.write and plan.facts.write.name in MERGES:
@@ -323,6 +327,25 @@ class StatementPlanner:
         part = replace(statement, sql=sql, parameters=given)
         with viewing.limits_of(statement):
             return self._framing.frame(part, READ_ONLY).dataframe
+
+    def _over(self, statement: Statement, facts: PlanFacts, placed: Table) -> Callable[[str], Any]:
+        """Return what plans a text over a table in place of the one that a statement writes."""
+        assert facts.write is not None
+        targets = {target: name for name, target in statement.targets.items()}
+        name = targets.get(facts.write.table, facts.write.table)
+        shown = {name: writes.Other(placed)}
+
+        def planned(sql: str) -> Any:
+            names = placeholders.find(sql).names
+            given = {name: each for name, each in statement.parameters.items() if name in names}
+            part = replace(statement, sql=sql, parameters=given)
+            try:
+                with viewing.limits_of(statement):
+                    return self._framing.frame(part, READ_WRITE, shown).dataframe
+            except BaseException as exc:
+                raise self._registered.translate(exc, planning=True) from exc
+
+        return planned
 
     def _changes_nothing(self, dataframe: Any) -> bool:
         # Optimizing computes constants, which may fail.

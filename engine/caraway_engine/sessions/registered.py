@@ -11,7 +11,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.texts.names import SOURCE_SCHEMA
-from caraway_core.statements import CatalogSnapshot, Statement
+from caraway_core.statements import MERGES, CatalogSnapshot, Statement
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine import known_faults, stored
 from caraway_engine.errors import failures, refusals
@@ -191,6 +191,15 @@ class Registered:
         from caraway_engine.remote import writing
 
         return writing.target(self.snapshot.tables.get(facts.write.table))
+
+    def is_replaced(self, facts: PlanFacts) -> bool:
+        """Return whether a plan changes rows of a table by their places."""
+        from caraway_engine.remote import replacing
+
+        write = facts.write
+        if write is None or not (facts.changes_rows or write.name in MERGES):
+            return False
+        return replacing.is_replaced(self.snapshot.tables.get(write.table))
 
     def files(self, facts: PlanFacts) -> presence.SingleFiles:
         """Return the files that must exist for a plan, including those read through views."""

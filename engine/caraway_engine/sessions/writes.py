@@ -15,7 +15,7 @@ from caraway_core.ids import TableName
 from caraway_core.statements import DELETE, INSERT, MERGES, UPDATE, Statement, TableWrite
 from caraway_core.tables import TableSpec
 from caraway_engine.execution import contexts
-from caraway_engine.remote import merging
+from caraway_engine.remote import merging, replacing
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts, plan_nodes, subplans
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -122,6 +122,9 @@ def check(
         return
     spec = specs.get(targets.get(write.table, write.table))
     if write.name in MERGES and write.table not in targets and merging.is_merged(spec):
+        return
+    is_change = write.name in (UPDATE, DELETE) or (write.name in MERGES and not targets)
+    if is_change and replacing.is_replaced(spec):
         return
     if spec is not None and spec.version is not None:
         return

@@ -1,7 +1,7 @@
-"""Lists and reads files in object stores."""
+"""Lists, reads and writes files in object stores."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import obstore
 from obstore import exceptions
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # obstore's types exist for the type checker only
 
 
 class BucketStorage:
-    """Implements `Storage` for one bucket or container."""
+    """Implements `WritableStorage` for one bucket or container."""
 
     has_folders = True
 
@@ -45,6 +45,20 @@ class BucketStorage:
     def read(self, path: str, start: int, end: int) -> bytes:
         try:
             return bytes(obstore.get_range(self._client, path, start=start, end=end))
+        except Exception as exc:
+            raise self._worded(path, exc) from exc
+
+    def write(self, path: str, content: BinaryIO) -> None:
+        try:
+            obstore.put(self._client, path, content)
+        except Exception as exc:
+            raise self._worded(path, exc) from exc
+
+    def delete(self, path: str) -> None:
+        try:
+            obstore.delete(self._client, path)
+        except (exceptions.NotFoundError, FileNotFoundError):
+            pass
         except Exception as exc:
             raise self._worded(path, exc) from exc
 

@@ -1,17 +1,21 @@
-"""Lists and reads files on a local disk."""
+"""Lists, reads and writes files on a local disk."""
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from caraway_core.errors import DatasetError
 from caraway_core.tables import StoreSpec
 from caraway_plugins.sources.storage import FoundFile
 
+_COPIED_BYTES = 1024 * 1024
+
 
 class Disk:
-    """Implements `Storage` for local paths."""
+    """Implements `WritableStorage` for local paths."""
 
     store: StoreSpec | None = None
     has_folders = True
@@ -51,6 +55,24 @@ class Disk:
         except OSError as exc:
             raise _worded(path, exc) from exc
 
+    def write(self, path: str, content: BinaryIO) -> None:
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as stream:
+                shutil.copyfileobj(content, stream, _COPIED_BYTES)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as exc:
+            raise _worded(path, exc, "written") from exc
+
+    def delete(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError as exc:
+            raise _worded(path, exc, "deleted") from exc
+
     def location(self, path: str) -> str:
         return path
 
@@ -62,12 +84,12 @@ def _refuse(exc: OSError) -> None:
     raise _worded(str(exc.filename), exc) from exc
 
 
-def _worded(path: str, exc: OSError) -> DatasetError:
+def _worded(path: str, exc: OSError, done: str = "read") -> DatasetError:
     path = path.rstrip("/") or "/"
     match exc:
         case FileNotFoundError() | NotADirectoryError():
             return DatasetError("not_found", f"'{path}' does not exist; check the path in `from`")
         case PermissionError():
-            return DatasetError("auth", f"'{path}' cannot be read; check its permissions")
+            return DatasetError("auth", f"'{path}' cannot be {done}; check its permissions")
         case _:
-            return DatasetError("unavailable", f"'{path}' cannot be read: {exc.strerror}")
+            return DatasetError("unavailable", f"'{path}' cannot be {done}: {exc.strerror}")

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from caraway_core.tables import StoreSpec
 
@@ -46,6 +46,18 @@ class Storage(Protocol):
 
     def title(self, path: str) -> str:
         """Return the path as the user writes it, for messages."""
+        ...
+
+
+class WritableStorage(Storage, Protocol):
+    """A disk or a bucket in which files can be made."""
+
+    def write(self, path: str, content: BinaryIO) -> None:
+        """Make a file. It is there as a whole when this returns."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it is there."""
         ...
 
 

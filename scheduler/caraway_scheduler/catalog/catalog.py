@@ -165,14 +165,20 @@ class Catalog:
         # Only code that handles a time column needs the schema, and a view has no time column.
         return state.spec.schema
 
+    def table_at_source(self, name: TableName) -> TableSpec | None:
+        """Return a table as it was last found at its source, if it was."""
+        if (state := self.datasets.get(name)) is not None:
+            return state.spec
+        return self.source_catalogs.described(name)
+
     async def renew(self, name: TableName) -> None:
-        """Check the source of a dataset now, since its columns may have changed after it was
-        loaded.
+        """Check the source of a dataset, or a table of a catalog, now: it may have changed.
 
         Raises:
             DatasetError: the source cannot be read.
         """
         if (state := self.datasets.get(name)) is None:
+            await self.source_catalogs.describe_again(name)
             return
         if state.source_error is not None:
             raise state.source_error

@@ -102,6 +102,7 @@ class CatalogCalls:
                 self._calls.resolver.expand_all(declared.params),
                 declared.base_dir,
                 self._calls.cache_dir,
+                access="read" if declared.access == "read" else "read_write",
             )
         except CarawayError as exc:
             raise DatasetError("unsupported", exc.message) from exc

@@ -154,6 +154,23 @@ class SourceCatalogs:
             state.stale.set()
             raise _away(f"catalog '{state.name}' cannot be listed: {exc.message}") from exc
 
+    def described(self, name: TableName) -> TableSpec | None:
+        """Return a described table, if it is one."""
+        state = self.find(name)
+        return state.described.get(name) if state is not None else None
+
+    async def describe_again(self, name: TableName) -> None:
+        """Describe a table that is in use again, as a statement has written to it.
+
+        Raises:
+            DatasetError: it cannot be read.
+        """
+        state = self.find(name)
+        if state is None or name not in state.described or name not in state.listed:
+            return
+        state.described[name] = await self._calls.resolve(state.declared, state.listed[name])
+        await self._installed.install()
+
     async def place(self, state: SourceCatalogState, table: ListedTable) -> RemoteTable:
         """Return where a table is or will be.
 

@@ -103,7 +103,7 @@ def _source_request(request: CatalogRequest, name: str, path: str) -> SourceRequ
         path=path,
         params=request.params,
         declared=(),
-        access="read",
+        access=request.access,
         base_dir=request.base_dir,
         cache_dir=request.cache_dir,
     )

@@ -1,6 +1,6 @@
 """The declarations of Iceberg and of Glue; imports nothing of them."""
 
-from caraway_core.loading.declarations import CatalogConnector, Connector
+from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_plugins.sources import declared
 
 REST = frozenset(
@@ -27,6 +27,12 @@ ICEBERG = Connector(
 )
 ICEBERG_CATALOG = CatalogConnector(
     "caraway_plugins.sources.iceberg.catalog:IcebergCatalog", _CATALOG
+)
+
+ICEBERG_WRITER = DatabaseReader(
+    "caraway_plugins.sources.iceberg.writing.writer:IcebergWriter",
+    is_writable=True,
+    is_replacing=True,
 )
 
 _GLUE = _STORES | frozenset(

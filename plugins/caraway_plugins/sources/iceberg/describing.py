@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_core.protocols.remote import FILE, POSITION
+from caraway_core.tables import FileScan, FilesTable, RemoteTable, TableSpec
 from caraway_plugins.iceberg import read_schemas
 from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema
 from caraway_plugins.iceberg.read_manifests import ListedFile
@@ -19,7 +20,11 @@ from caraway_plugins.sources.iceberg.columns import OwnField
 from caraway_plugins.sources.iceberg.data_files import Constants, DeleteFile, IcebergFile
 from caraway_plugins.sources.iceberg.locations import TableFiles
 from caraway_plugins.sources.iceberg.planning import PlannedFile
-from caraway_plugins.sources.iceberg.scanning import IcebergTable
+from caraway_plugins.sources.iceberg.scanning import (
+    IcebergTable,
+    PlacedIcebergTable,
+    WrittenIcebergTable,
+)
 
 _ENDING = ".parquet"
 
@@ -58,8 +63,9 @@ def describe(
     schema: IcebergSchema,
     planned: Sequence[PlannedFile],
     declared: Sequence[pa.Field],
+    writer: RemoteTable | None = None,
 ) -> TableSpec:
-    """Return the table of data files with some columns.
+    """Return the table of data files with some columns; `writer` is for what writes to it.
 
     Raises:
         DatasetError: its deletes cannot be applied.
@@ -68,13 +74,37 @@ def describe(
     given = schemas.overridden(plain, declared)
     if not planned:
         viewed = schemas.viewed(given)
-        return FilesTable(viewed, (), 0)
+        return FilesTable(viewed, (), 0, writer)
     matched = [_matched(each, metadata, schema) for each in planned]
     if any(each.deletes for each in planned) or not all(map(_is_engines, matched)):
-        return _scanned(files, metadata, schema, given, matched)
+        table = _scanned(files, metadata, schema, given, matched)
+        return table if writer is None else WrittenIcebergTable.of_table(table, writer)
     viewed = schemas.viewed(given)
     count = sum(each.listed.row_count for each in planned)
-    return FilesTable(viewed, tuple(_scans(viewed, schema, matched)), count)
+    return FilesTable(viewed, tuple(_scans(viewed, schema, matched)), count, writer)
+
+
+def placed(
+    files: TableFiles,
+    metadata: ReadMetadata,
+    schema: IcebergSchema,
+    planned: Sequence[PlannedFile],
+    snapshot_id: int | None,
+) -> PlacedIcebergTable:
+    """Return a snapshot whose rows have their places.
+
+    Raises:
+        DatasetError: its deletes cannot be applied.
+    """
+    places = [pa.field(FILE, pa.string()), pa.field(POSITION, pa.int64())]
+    own = [pa.field(each.name, read_schemas.arrow_type(each.type)) for each in schema.fields]
+    matched = [_matched(each, metadata, schema) for each in planned]
+    table = _scanned(files, metadata, schema, pa.schema([*own, *places]), matched)
+    listed = [each.listed for each in planned]
+    partitions = {each.location: (each.spec_id, each.partition) for each in listed}
+    return PlacedIcebergTable(
+        table.schema, table.fields, table.files, table.dropped, snapshot_id, partitions
+    )
 
 
 def _matched(file: PlannedFile, metadata: ReadMetadata, schema: IcebergSchema) -> _Matched:

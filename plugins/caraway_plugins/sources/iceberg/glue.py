@@ -14,7 +14,13 @@ from caraway_plugins.sources.iceberg.pointers import ListedPointer, PointerPath
 
 _ATTEMPTS = 6
 _TIMEOUT_S = 30.0
-_LOCATION = "metadata_location"
+_LOCATION, _PREVIOUS = "metadata_location", "previous_metadata_location"
+_INPUTS = frozenset(
+    {"Name", "Description", "Owner", "LastAccessTime", "LastAnalyzedTime", "Retention",
+     "StorageDescriptor", "PartitionKeys", "ViewOriginalText", "ViewExpandedText", "TableType",
+     "Parameters", "TargetTable"}
+)  # fmt: skip
+"""The parts of the description of a table that an update takes."""
 _REGION, _KEY, _SECRET, _TOKEN = (
     f"iceberg_glue_{each}"
     for each in ("region", "access_key_id", "secret_access_key", "session_token")
@@ -57,15 +63,42 @@ class GlueCatalog:
                         yield ListedPointer(tuple(name.split(".")), str(each["Name"]), location)
 
     def location(self, request: SourceRequest, path: PointerPath) -> str:
-        database = ".".join(path.namespace)
         with _answering(request, path.title) as client:
-            found = client.get_table(DatabaseName=database, Name=path.table, **_catalog(request))
-        location = _location(found["Table"])
+            table = _table(client, request, path)
+        location = _location(table)
         if location is None:
             raise DatasetError(
-                "invalid", f"{path.title} of Glue is not an Iceberg table{_advice(found['Table'])}"
+                "invalid", f"{path.title} of Glue is not an Iceberg table{_advice(table)}"
             )
         return location
+
+    def move(self, request: SourceRequest, path: PointerPath, before: str, after: str) -> bool:
+        with _answering(request, path.title, "written") as client:
+            table = _table(client, request, path)
+            if _location(table) != before:
+                return False
+            given = {key: value for key, value in table.items() if key in _INPUTS}
+            moved = {_LOCATION: after, _PREVIOUS: before}
+            given["Parameters"] = {**table.get("Parameters", {}), **moved}
+            version = {"VersionId": table["VersionId"]} if table.get("VersionId") else {}
+            try:
+                client.update_table(
+                    DatabaseName=".".join(path.namespace),
+                    TableInput=given,
+                    SkipArchive=True,
+                    **version,
+                    **_catalog(request),
+                )
+            except client.exceptions.ConcurrentModificationException:
+                return False
+        return True
+
+
+def _table(client: Any, request: SourceRequest, path: PointerPath) -> Mapping[str, Any]:
+    database = ".".join(path.namespace)
+    answer = client.get_table(DatabaseName=database, Name=path.table, **_catalog(request))
+    found: Mapping[str, Any] = answer["Table"]
+    return found
 
 
 def _databases(client: Any, given: Mapping[str, str]) -> Iterator[str]:
@@ -92,7 +125,7 @@ def _catalog(request: SourceRequest) -> Mapping[str, str]:
 
 
 @contextmanager
-def _answering(request: SourceRequest, title: str) -> Iterator[Any]:
+def _answering(request: SourceRequest, title: str, done: str = "read") -> Iterator[Any]:
     """Yield a client of Glue, and translate its errors.
 
     Raises:
@@ -143,12 +176,13 @@ def _answering(request: SourceRequest, title: str) -> Iterator[Any]:
     except ClientError as exc:
         code = str(exc.response.get("Error", {}).get("Code", ""))
         kind = _TYPES.get(code, "unavailable")
-        reason = "does not exist" if kind == "not_found" else f"cannot be read: Glue answers {code}"
+        said = f"cannot be {done}: Glue answers {code}"
+        reason = "does not exist" if kind == "not_found" else said
         raise DatasetError(kind, f"{title} {reason}; {_REMEDIES[kind]}") from exc
     except BotoCoreError as exc:
         found = type(exc).__name__
         kind = "auth" if "Credentials" in found else "unavailable"
         kind = "invalid" if found == "ParamValidationError" else kind
-        raise DatasetError(kind, f"{title} cannot be read ({found}); {_REMEDIES[kind]}") from exc
+        raise DatasetError(kind, f"{title} cannot be {done} ({found}); {_REMEDIES[kind]}") from exc
     finally:
         client.close()

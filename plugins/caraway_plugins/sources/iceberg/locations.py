@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from caraway_core.errors import DatasetError
@@ -11,7 +12,7 @@ from caraway_plugins.sources import store_params
 from caraway_plugins.sources.buckets import BucketStorage
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.params import Params
-from caraway_plugins.sources.storage import FoundFile, Storage
+from caraway_plugins.sources.storage import FoundFile, WritableStorage
 
 _TIMEOUT_S = 30.0
 _CONNECTORS = {
@@ -25,7 +26,7 @@ _MOST_METADATA_BYTES = 512 * 1024 * 1024
 class FilePlace:
     """A file: its storage, and its path or key there."""
 
-    storage: Storage
+    storage: WritableStorage
     path: str
 
     def find(self) -> FoundFile | None:
@@ -45,6 +46,14 @@ class FilePlace:
             raise DatasetError("unsupported", f"{what} is larger than 512 MiB")
         return self.storage.read(self.path, 0, file.size_bytes)
 
+    def write(self, content: BinaryIO) -> None:
+        """Make the file.
+
+        Raises:
+            DatasetError: it cannot be written.
+        """
+        self.storage.write(self.path, content)
+
 
 class TableFiles:
     """Finds the files that metadata name.
@@ -56,7 +65,7 @@ class TableFiles:
     def __init__(self, name: str, params: Params, is_local: bool) -> None:
         self._name, self._params, self._is_local = name, params, is_local
         self._disk = Disk()
-        self._buckets: dict[tuple[str, str], Storage] = {}
+        self._buckets: dict[tuple[str, str], WritableStorage] = {}
         self._moved = ("", "")
 
     def moved(self, said: str, found: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
-from caraway_plugins.sources.iceberg.pointers import PointerCatalog, PointerPath
+from caraway_plugins.sources.iceberg.pointers import MovingCatalog, PointerCatalog, PointerPath
 
 
 def catalog_of(path: PointerPath) -> PointerCatalog:
@@ -20,6 +22,11 @@ def catalog_of(path: PointerPath) -> PointerCatalog:
     from caraway_plugins.sources.iceberg.sql_catalogs import SqlCatalog
 
     return SqlCatalog()
+
+
+def moving_catalog(path: PointerPath) -> MovingCatalog | None:
+    """Return the catalogs of a kind in which tables are moved; None: they are only read."""
+    return None if path.kind == "hive" else cast("MovingCatalog", catalog_of(path))
 
 
 def location(request: SourceRequest, path: PointerPath) -> str:

@@ -55,6 +55,18 @@ class PointerCatalog(Protocol):
         ...
 
 
+class MovingCatalog(PointerCatalog, Protocol):
+    """A catalog in which tables are moved to their next metadata."""
+
+    def move(self, request: SourceRequest, path: PointerPath, before: str, after: str) -> bool:
+        """Set the location of the newest metadata; False: it is no longer `before`.
+
+        Raises:
+            DatasetError: it is refused. If it is "unavailable", it may be done all the same.
+        """
+        ...
+
+
 def path_of(text: str) -> PointerPath | None:
     """Return what a path such as `glue://NAMESPACE/TABLE` names; None: it is another kind of path.
 

@@ -16,6 +16,7 @@ from caraway_plugins.sources.params import Params
 _TIMEOUT_S = 30.0
 _MOST_PAGES = 10_000
 _SEPARATOR = "%1F"
+_CONFLICT = 409
 _ACCESS = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 Namespace = tuple[str, ...]
 
@@ -114,6 +115,15 @@ class CatalogClient:
         for each in found.get("storage-credentials") or ():
             config.update(each.get("config") or {})
         return CatalogAnswer(found["metadata"], {str(k): str(v) for k, v in config.items()})
+
+    def commit(self, namespace: Namespace, table: str, body: Mapping[str, Any]) -> bool:
+        """Change a table; False: it is not as the change requires."""
+        path = f"{self._namespace(namespace)}/tables/{quote(table, safe='')}"
+        answer = self._client.post(path, json=body)
+        if answer.status_code == _CONFLICT:
+            return False
+        _refuse(answer, self._title)
+        return True
 
     def _below(self, parent: Namespace) -> Iterator[Namespace]:
         try:

@@ -5,14 +5,16 @@ Their rows are deleted by other files, or their columns have other shapes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError, QueryError
-from caraway_core.tables import TableSpec, scanners
+from caraway_core.protocols.remote import FILE, POSITION
+from caraway_core.tables import RemoteTable, TableSpec, scanners
 from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.iceberg.column_types import IcebergField
 from caraway_plugins.sources.iceberg import bounds, deletes, reading
@@ -43,8 +45,43 @@ class IcebergTable(TableSpec):
         return sum(each.row_count for each in self.files)
 
     @property
+    def why_no_insert(self) -> str:
+        return self.why_unchangeable
+
+    @property
     def why_unchangeable(self) -> str:
-        return "it is a table of Iceberg, which is read only; change it where it is written"
+        return "it is a table of Iceberg that is only read; change it where it is written"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenIcebergTable(IcebergTable):
+    """A snapshot of a table that a plug-in writes to."""
+
+    writer: RemoteTable | None = None
+
+    @classmethod
+    def of_table(cls, table: IcebergTable, writer: RemoteTable) -> WrittenIcebergTable:
+        """Return a table with the one for its writer."""
+        return cls(table.schema, table.fields, table.files, table.dropped, writer)
+
+    @property
+    def written(self) -> RemoteTable | None:
+        return self.writer
+
+    @property
+    def why_unchangeable(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedIcebergTable(IcebergTable):
+    """A snapshot whose rows have their places, in the columns `FILE` and `POSITION`.
+
+    `partitions` are the spec and the partition of each file. It stays in the process that made it.
+    """
+
+    snapshot_id: int | None = None
+    partitions: Mapping[str, tuple[int, tuple[Any, ...]]] = field(default_factory=dict, repr=False)
 
 
 class IcebergScanner:
@@ -105,8 +142,9 @@ class _Rows:
             for count, columns in self._reader.batches(opened, file.columns, file.constants, ids):
                 masks = [deletes.kept_by_position(start, count, positions)]
                 masks += [each.kept(columns) for each in values]
+                rows = _Batch(file.location, start, count, columns, deletes.both(masks))
                 start += count
-                yield self._as_requested(columns, count, deletes.both(masks))
+                yield self._as_requested(rows)
 
     def _ids(self, compared: frozenset[int]) -> list[int]:
         """Return the columns to read of a file: those of the request, and those of its deletes."""
@@ -114,15 +152,38 @@ class _Rows:
         own = [each.id for each in self._table.fields if each.name in names or each.id in compared]
         return own + [each.id for each in self._table.dropped if each.id in compared]
 
-    def _as_requested(self, found: Columns, count: int, kept: np.ndarray | None) -> pa.RecordBatch:
-        by_name = {each.name: found.get(each.id) for each in self._table.fields}
+    def _as_requested(self, rows: _Batch) -> pa.RecordBatch:
+        by_name = {each.name: rows.columns.get(each.id) for each in self._table.fields}
         schema = pa.schema([self._table.schema.field(name) for name in self._request.columns])
         columns = []
         for each in schema:
-            values = by_name.get(each.name)  # A declared column may be in no file.
-            columns.append(pa.nulls(count, each.type) if values is None else values.cast(each.type))
+            values = by_name.get(each.name)
+            if values is None and isinstance(self._table, PlacedIcebergTable):
+                values = rows.place(each.name)
+            if values is None:  # A declared column may be in no file.
+                values = pa.nulls(rows.count, each.type)
+            columns.append(values.cast(each.type))
         batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-        return batch if kept is None else batch.filter(pa.array(kept))
+        return batch if rows.kept is None else batch.filter(pa.array(rows.kept))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Rows of a file from a position on, and which of them are not deleted; None: all."""
+
+    location: str
+    start: int
+    count: int
+    columns: Columns
+    kept: np.ndarray | None
+
+    def place(self, name: str) -> pa.Array | None:
+        """Return a column of places; None: it is none."""
+        if name == FILE:
+            return pa.repeat(pa.scalar(self.location), self.count)
+        if name == POSITION:
+            return pa.array(np.arange(self.start, self.start + self.count))
+        return None
 
 
 def _by_ids(files: Sequence[DeleteFile]) -> list[list[DeleteFile]]:
@@ -135,4 +196,5 @@ def _by_ids(files: Sequence[DeleteFile]) -> list[list[DeleteFile]]:
 
 
 # To unpickle a table imports this module, so every process that gets one has the scanner.
-scanners.register(IcebergTable, IcebergScanner())
+for _kind in (IcebergTable, WrittenIcebergTable, PlacedIcebergTable):
+    scanners.register(_kind, IcebergScanner())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 from caraway_core.errors import DatasetError
@@ -20,6 +20,10 @@ _FILE = "sqlite_file"
 _TABLES = "iceberg_tables"
 _ALL = f"SELECT * FROM {_TABLES}"
 _ONE = f"{_ALL} WHERE table_namespace = ? AND table_name = ?"
+_MOVE = (
+    f"UPDATE {_TABLES} SET metadata_location = ?, previous_metadata_location = ? "
+    "WHERE table_namespace = ? AND table_name = ? AND metadata_location = ? AND catalog_name = ?"
+)
 _NAMESPACES = "SELECT catalog_name, namespace FROM iceberg_namespace_properties"
 _VIEW = "VIEW"
 _BUSY_S = 5.0
@@ -46,13 +50,23 @@ class SqlCatalog:
         yield from sorted(found, key=lambda each: (each.namespace, each.name))
 
     def location(self, request: SourceRequest, path: PointerPath) -> str:
+        return _listed(self._row(request, path)).location
+
+    def move(self, request: SourceRequest, path: PointerPath, before: str, after: str) -> bool:
+        catalog = str(self._row(request, path)["catalog_name"])
+        namespace = ".".join(path.namespace)
+        values = (after, before, namespace, path.table, before, catalog)
+        change = _change_sqlite if path.kind == "sqlite" else _change_postgres
+        return change(request, _MOVE, *values) == 1
+
+    def _row(self, request: SourceRequest, path: PointerPath) -> Row:
         name = params.checked(request.connector, request.params).text(_NAME)
         rows = _rows(request, path, _ONE, ".".join(path.namespace), path.table)
         rows = _kept([each for each in rows if name in (None, each["catalog_name"])])
         _refuse_several(rows)
         if not rows:
             raise DatasetError("not_found", f"the catalog has no {path.title}")
-        return _listed(rows[0]).location
+        return rows[0]
 
     def _has_namespace(self, request: SourceRequest, path: PointerPath, name: str | None) -> bool:
         namespace = ".".join(path.namespace)
@@ -96,22 +110,52 @@ def _refuse_several(rows: Sequence[Row]) -> None:
 
 
 def _of_sqlite(request: SourceRequest, sql: str, *values: str) -> list[Row]:
+    with _opened_sqlite(request, "ro") as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(each) for each in connection.execute(sql, values)]
+
+
+def _change_sqlite(request: SourceRequest, sql: str, *values: str) -> int:
+    with _opened_sqlite(request, "rw") as connection, connection:
+        return connection.execute(sql, values).rowcount
+
+
+@contextmanager
+def _opened_sqlite(request: SourceRequest, mode: str) -> Iterator[sqlite3.Connection]:
     file = DatabaseFile.from_request(request, _FILE)
     file.status("-wal")
     try:
-        opened = sqlite3.connect(f"{file.path.as_uri()}?mode=ro", timeout=_BUSY_S, uri=True)
+        opened = sqlite3.connect(f"{file.path.as_uri()}?mode={mode}", timeout=_BUSY_S, uri=True)
         with closing(opened) as connection:
-            connection.row_factory = sqlite3.Row
-            return [dict(each) for each in connection.execute(sql, values)]
+            yield connection
     except sqlite3.OperationalError as exc:
         if "no such table" in str(exc):
             raise file.error("not_found", f"has no Iceberg catalog, no table {_TABLES}") from exc
+        if "readonly" in str(exc):
+            raise file.error("auth", "cannot be written; check its permissions") from exc
         raise file.error("unavailable", "cannot be read, or is being written") from exc
+    except sqlite3.IntegrityError as exc:
+        raise file.error("invalid", "refuses the change; look at its triggers") from exc
     except sqlite3.Error as exc:
         raise file.error("invalid", "is not a SQLite database") from exc
 
 
 def _of_postgres(request: SourceRequest, sql: str, *values: str) -> list[Row]:
+    with _postgres_cursor(request) as cursor:
+        cursor.execute(sql.replace("?", "%s"), values)
+        names = [each.name for each in cursor.description]
+        return [dict(zip(names, each, strict=True)) for each in cursor.fetchall()]
+
+
+def _change_postgres(request: SourceRequest, sql: str, *values: str) -> int:
+    with _postgres_cursor(request) as cursor:
+        cursor.execute(sql.replace("?", "%s"), values)
+        count: int = cursor.rowcount
+        return count
+
+
+@contextmanager
+def _postgres_cursor(request: SourceRequest) -> Iterator[Any]:
     try:
         from caraway_plugins.changes.postgres import connecting
     except ImportError as exc:
@@ -126,8 +170,6 @@ def _of_postgres(request: SourceRequest, sql: str, *values: str) -> list[Row]:
     connection = connecting.connect(place)
     try:
         with connecting.mapped(place), connection.cursor() as cursor:
-            cursor.execute(sql.replace("?", "%s"), values)
-            names = [each.name for each in cursor.description]
-            return [dict(zip(names, each, strict=True)) for each in cursor.fetchall()]
+            yield cursor
     finally:
         connecting.close(connection)

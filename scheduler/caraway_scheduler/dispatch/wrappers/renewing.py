@@ -1,8 +1,7 @@
-"""Shows the rows that a statement added to a table of which datasets read one version."""
+"""Shows the rows that a statement wrote to a table of which datasets read one version."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from typing import Protocol
 
 import pyarrow as pa
@@ -19,18 +18,10 @@ logger = logging.getLogger(__name__)
 _LIMIT_S = 30.0
 
 
-class LoadedDataset(Protocol):
-    """A dataset whose source was looked at."""
+class ReadTables(Protocol):
+    """The tables of datasets and of source catalogs."""
 
-    @property
-    def spec(self) -> TableSpec | None: ...
-
-
-class LoadedDatasets(Protocol):
-    """The datasets of the catalog."""
-
-    @property
-    def datasets(self) -> Mapping[TableName, LoadedDataset]: ...
+    def table_at_source(self, name: TableName) -> TableSpec | None: ...
 
     async def renew(self, name: TableName) -> None: ...
 
@@ -42,7 +33,7 @@ class RenewingDispatch(WrappedDispatch):
     looked at again.
     """
 
-    def __init__(self, inner: Dispatch, catalog: LoadedDatasets) -> None:
+    def __init__(self, inner: Dispatch, catalog: ReadTables) -> None:
         super().__init__(inner)
         self._catalog = catalog
 
@@ -58,17 +49,16 @@ class RenewingDispatch(WrappedDispatch):
         return _Renewed(stream, stream.written, self._catalog)
 
     def _is_read_by_version(self, name: TableName) -> bool:
-        dataset = self._catalog.datasets.get(name)
-        spec = dataset.spec if dataset is not None else None
+        spec = self._catalog.table_at_source(name)
         return spec is not None and spec.written not in (None, spec)
 
 
 class _Renewed(WrappedStream):
-    """The answer to an INSERT, which comes once the rows can be read."""
+    """The answer to a write, which comes once its rows can be read."""
 
     is_at_end = False
 
-    def __init__(self, stream: BatchStream, dataset: TableName, catalog: LoadedDatasets) -> None:
+    def __init__(self, stream: BatchStream, dataset: TableName, catalog: ReadTables) -> None:
         super().__init__(stream)
         self._dataset = dataset
         self._catalog = catalog
@@ -81,7 +71,7 @@ class _Renewed(WrappedStream):
         except (DatasetError, TimeoutError) as exc:
             # The rows are committed; the next look at the table shows them.
             logger.warning(
-                "a dataset was not read again after an INSERT; its rows are visible later",
+                "a dataset was not read again after a write; its rows are visible later",
                 extra={"dataset": self._dataset, "cause": str(exc)},
             )
         return batch

@@ -1,0 +1,1 @@
+"""Writes rows into Iceberg tables: one snapshot for each statement."""

@@ -1,0 +1,203 @@
+"""Adds rows to Iceberg tables, and replaces them by their places."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.errors import DatasetError, ExecutionError
+from caraway_core.protocols.remote import FILE, IS_ADDED, POSITION
+from caraway_core.tables import RemoteTable, TableSpec
+from caraway_plugins.iceberg.added_manifests import AddedFile, WrittenSpec
+from caraway_plugins.sources.iceberg import describing, opening, planning
+from caraway_plugins.sources.iceberg.scanning import PlacedIcebergTable
+from caraway_plugins.sources.iceberg.writing import required, row_files, written
+from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
+from caraway_plugins.sources.iceberg.writing.row_files import RowFiles
+
+_NOT_INSERTED, _NOT_CHANGED = "no row was inserted", "no row was changed"
+
+
+class IcebergWriter:
+    """Adds rows to tables, and replaces them."""
+
+    def insert(self, table: RemoteTable, columns: pa.Schema) -> IcebergInsert:
+        """Return an INSERT of rows."""
+        return IcebergInsert(table, columns)
+
+    def placed(self, table: RemoteTable) -> TableSpec:
+        """Return the rows of the current snapshot with their places.
+
+        Raises:
+            QueryError: the table cannot be read.
+        """
+        title = _changing(table)
+        request = written.request_of(table)
+        try:
+            opened = opening.open_table(request)
+            with opening.worded(request):
+                files, metadata = opened.files, opened.metadata
+                snapshot, schema = metadata.at("")
+                planned = [] if snapshot is None else planning.plan(files, metadata, snapshot)
+                id_ = None if snapshot is None else snapshot.id
+                return describing.placed(files, metadata, schema, planned, id_)
+        except DatasetError as exc:
+            raise ExecutionError(f"{title} failed: {exc.message}; {_NOT_CHANGED}") from exc
+
+    def replace(self, table: RemoteTable, placed: TableSpec) -> IcebergReplacement:
+        """Return what replaces rows of a table with places."""
+        assert isinstance(placed, PlacedIcebergTable)
+        return IcebergReplacement(table, placed)
+
+
+class _Statement:
+    """A statement that writes rows; see `RemoteInsert`."""
+
+    def __init__(self, title: str, nothing: str) -> None:
+        self._title, self._nothing = title, nothing
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Have the next rows end the statement, if it runs."""
+        self._is_closed = True
+
+    def _given(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            if self._is_closed:
+                raise ExecutionError(f"the statement was stopped; {self._nothing}")
+            if batch.num_rows:
+                yield batch
+
+    def _write_rows(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
+        """Write rows into files, and commit them; a failure deletes the files again."""
+        try:
+            return self._written(write, batches)
+        except BaseException as exc:
+            write.discard()
+            if isinstance(exc, DatasetError):
+                raise write.failed(exc.message) from exc
+            raise
+
+    def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
+        raise NotImplementedError
+
+
+class IcebergInsert(_Statement):
+    """An INSERT into one table."""
+
+    def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
+        """Take the columns of the rows; others get NULL."""
+        super().__init__(f"INSERT into {table.title}", _NOT_INSERTED)
+        self._table, self._columns = table, columns
+
+    def insert_rows(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """Write the rows as files, and commit them."""
+        write = SnapshotWrite.begin(self._title, self._nothing, self._table)
+        return self._write_rows(write, self._given(rows))
+
+    def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
+        adding, count = _Adding(write), 0
+        for batch in batches:
+            adding.add(_whole(batch, self._table.schema))
+            count += batch.num_rows
+        if count:
+            write.commit({"data": adding.finish()})
+        return count
+
+
+class IcebergReplacement(_Statement):
+    """An UPDATE, a DELETE or a MERGE of one table."""
+
+    def __init__(self, table: RemoteTable, placed: PlacedIcebergTable) -> None:
+        """Take the table, and the snapshot whose rows are changed."""
+        super().__init__(_changing(table), _NOT_CHANGED)
+        self._table, self._placed = table, placed
+
+    def insert_rows(self, rows: Iterator[pa.RecordBatch]) -> int:
+        """Write the rows and the positions of those that go, and commit them."""
+        write = SnapshotWrite.begin(self._title, self._nothing, self._table)
+        return self._write_rows(write, self._given(rows))
+
+    def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
+        adding, count = _Adding(write), 0
+        places: dict[str, list[np.ndarray]] = defaultdict(list)
+        for batch in batches:
+            count += batch.num_rows
+            _note_places(batch, places)
+            added = batch.filter(batch.column(IS_ADDED))
+            if added.num_rows:
+                adding.add(added.select(self._table.schema.names))
+        if count:
+            deletes = self._deletes(write, places)
+            write.commit({"data": adding.finish(), "deletes": deletes}, self._base)
+        return count
+
+    @property
+    def _base(self) -> Base:
+        return Base(self._placed.snapshot_id)
+
+    def _deletes(
+        self, write: SnapshotWrite, places: dict[str, list[np.ndarray]]
+    ) -> list[tuple[WrittenSpec, list[AddedFile]]]:
+        by_spec: dict[int, list[AddedFile]] = defaultdict(list)
+        for location in sorted(places):
+            positions = np.sort(np.concatenate(places[location]))
+            if (np.diff(positions) == 0).any():
+                raise write.refused("a row would be changed by more than one row of the source")
+            spec_id, partition = self._placed.partitions[location]
+            by_spec[spec_id].append(
+                row_files.write_positions(write.data, location, positions, partition)
+            )
+        return [(write.spec(id_), files) for id_, files in by_spec.items()]
+
+
+class _Adding:
+    """Rows that are added to a table, and are checked before."""
+
+    def __init__(self, write: SnapshotWrite) -> None:
+        self._write = write
+        self._schema = write.opened.metadata.schema()
+        self._spec = write.spec()
+        self._required = required.required_fields(write.schema_document())
+        self._files = RowFiles(write.data, self._schema, self._spec)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows with all columns of the table."""
+        if (path := required.missing(batch, self._schema, self._required)) is not None:
+            raise self._write.refused(f"column '{path}' takes no NULL")
+        self._files.add(batch)
+
+    def finish(self) -> list[tuple[WrittenSpec, list[AddedFile]]]:
+        """Return the files with their spec; none where there are no rows."""
+        files = list(self._files.finish())
+        return [(self._spec, files)] if files else []
+
+
+def _whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows with all columns of a table; those that are not given are NULL."""
+    given = batch.schema.names
+    arrays = [
+        batch.column(each.name) if each.name in given else pa.nulls(batch.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _note_places(batch: pa.RecordBatch, places: dict[str, list[np.ndarray]]) -> None:
+    """Add the places of rows that go, by their files."""
+    gone = batch.select([FILE, POSITION]).filter(pc.is_valid(batch.column(FILE)))
+    if not gone.num_rows:
+        return
+    names = gone.column(FILE).dictionary_encode()
+    codes = names.indices.to_numpy(zero_copy_only=False)
+    positions = gone.column(POSITION).to_numpy(zero_copy_only=False)
+    for code, name in enumerate(names.dictionary.to_pylist()):
+        places[name].append(positions[codes == code])
+
+
+def _changing(table: RemoteTable) -> str:
+    return f"the change of {table.title}"

@@ -1,0 +1,99 @@
+"""A REST catalog over a catalog of PyIceberg, which checks and carries out commits, in a thread."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.table import CommitTableRequest
+
+Refusal = Callable[[str], int | None]
+
+
+@dataclass
+class IcebergRestServer:
+    """A served catalog. `before` and `after` may name the status of a commit in its place."""
+
+    catalog: Catalog
+    url: str = ""
+    before: Refusal = lambda _table: None
+    """Called before a commit; a status means that it is not carried out."""
+    after: Refusal = lambda _table: None
+    """Called after a commit; a status is the answer, although it is carried out."""
+    commits: list[dict[str, Any]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self, parts: tuple[str, str]) -> tuple[int, dict[str, Any]]:
+        """Return a table."""
+        try:
+            table = self.catalog.load_table(parts)
+        except NoSuchTableError:
+            return 404, {}
+        document = json.loads(table.metadata.model_dump_json(exclude_none=True, by_alias=True))
+        return 200, {"metadata": document, "metadata-location": table.metadata_location}
+
+    def commit(self, parts: tuple[str, str], body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Carry out a commit, if its requirements hold."""
+        with self._lock:
+            if (status := self.before(parts[1])) is not None:
+                return status, {}
+            self.commits.append(body)
+            names = {"identifier": {"namespace": parts[:1], "name": parts[1]}}
+            request = CommitTableRequest.model_validate({**body, **names})
+            try:
+                table = self.catalog.load_table(parts)
+                self.catalog.commit_table(table, request.requirements, request.updates)
+            except CommitFailedException as exc:
+                return 409, {"error": {"message": str(exc), "code": 409}}
+            if (status := self.after(parts[1])) is not None:
+                return status, {}
+        return self.load(parts)
+
+
+@contextmanager
+def serving(catalog: Catalog) -> Iterator[IcebergRestServer]:
+    """Serve on a free port of this machine."""
+    served = IcebergRestServer(catalog)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/v1/config"):
+                return self._reply(200, {"defaults": {}, "overrides": {}})
+            self._reply(*served.load(self._table()))
+
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"]))
+            self._reply(*served.commit(self._table(), json.loads(content)))
+
+        def _table(self) -> tuple[str, str]:
+            parts = urlsplit(self.path).path.strip("/").split("/")
+            _, _, namespace, _, table = map(unquote, parts)
+            return namespace, table
+
+        def _reply(self, status: int, document: dict[str, Any]) -> None:
+            content = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

@@ -1,0 +1,154 @@
+"""Tables that are written, in each kind of catalog, and read by PyIceberg."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.transforms import Transform
+
+from caraway_core.ids import TableName
+from caraway_core.protocols.remote import FILE, IS_ADDED, POSITION
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import RemoteTable, TableSpec, scanners
+from caraway_core.tables.scanners import RowRequest
+from caraway_plugins.sources.iceberg.source import IcebergSource
+from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
+from tests.kit import iceberg_rest
+from tests.kit.iceberg_rest import IcebergRestServer
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(4), pa.int64()),
+        "i": pa.array([1, -1, None, 2**31 - 1], pa.int32()),
+        "b": [True, False, None, True],
+        "v": ["a b", "x/y", "ü" * 40, None],
+        "f": pa.array([0.5, float("nan"), float("-inf"), None]),
+        "g": pa.array([0.5, -0.0, 1e30, None], pa.float32()),
+        "m": pa.array([Decimal(each) / 4 for each in range(4)], pa.decimal128(9, 2)),
+        "d": [date(2020, 1, 1), date(1969, 12, 31), None, date(2020, 1, 2)],
+        "t": pa.array([time(1, 2, 3, 4), time(0), None, time(23)], pa.time64("us")),
+        "at": pa.array([datetime(2020, 1, 1, each) for each in range(4)], pa.timestamp("us")),
+        "z": pa.array([datetime(1960, 1, 1, tzinfo=UTC)] * 4, pa.timestamp("us", "UTC")),
+        "x": pa.array([b"\x00\xff", b"", None, b"z"], pa.binary()),
+        "l": pa.array([[1, None], [], None, [3]], pa.list_(pa.int32())),
+        "s": pa.array([{"y": 1}, {"y": None}, None, {"y": 4}], pa.struct({"y": pa.int64()})),
+        "k": pa.array([[("a", 1)], [], None, [("b", None)]], pa.map_(pa.string(), pa.int32())),
+    }
+)
+Partition = tuple[str, Transform[Any, Any]]
+
+
+@dataclass
+class Written:
+    """A table for a writer, and for PyIceberg, which judges."""
+
+    request: SourceRequest
+    catalog: Catalog
+    name: str
+    server: IcebergRestServer | None = None
+
+    @property
+    def spec(self) -> TableSpec:
+        return IcebergSource().resolve(self.request)
+
+    @property
+    def table(self) -> RemoteTable:
+        written = self.spec.written
+        assert written is not None
+        return written
+
+    def insert(self, given: pa.Table) -> int:
+        return IcebergWriter().insert(self.table, given.schema).insert_rows(_batches(given))
+
+    def placed(self) -> tuple[TableSpec, pa.Table]:
+        """Return the rows with their places."""
+        placed = IcebergWriter().placed(self.table)
+        request = RowRequest(placed.schema.names)
+        batches = list(scanners.of(placed).scan(placed, request))
+        return placed, pa.Table.from_batches(batches, placed.schema)
+
+    def replace(self, placed: TableSpec, gone: pa.Table, added: pa.Table | None = None) -> int:
+        """Take rows out, each for one of those that are added, if there are any."""
+        rows = (gone if added is None else added).select(self.table.schema.names)
+        is_added = pa.array([added is not None] * len(gone))
+        places = gone.select([FILE, POSITION]).append_column(IS_ADDED, is_added)
+        for column in rows.column_names:
+            places = places.append_column(column, rows.column(column))
+        writer = IcebergWriter().replace(self.table, placed)
+        return writer.insert_rows(_batches(places))
+
+    def read(self, **options: Any) -> list[dict[str, Any]]:
+        """Return the rows as PyIceberg reads them, by id."""
+        table = self.catalog.load_table(f"n.{self.name}")
+        return in_order(table.scan(**options).to_arrow())
+
+    def snapshots(self) -> Sequence[Any]:
+        return list(self.catalog.load_table(f"n.{self.name}").metadata.snapshots)
+
+    def own_rows(self) -> list[dict[str, Any]]:
+        """Return the rows as the source reads them, by id."""
+        placed = IcebergWriter().placed(self.table)
+        names = [each for each in placed.schema.names if each not in (FILE, POSITION)]
+        batches = list(scanners.of(placed).scan(placed, RowRequest(names)))
+        schema = pa.schema([placed.schema.field(name) for name in names])
+        return in_order(pa.Table.from_batches(batches, schema))
+
+
+def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    return iter(rows.to_batches())
+
+
+def in_order(rows: pa.Table) -> list[dict[str, Any]]:
+    return list(rows.sort_by([("id", "ascending")]).to_pylist())
+
+
+def create(
+    folder: Path,
+    schema: pa.Schema | Any = ROWS.schema,
+    partitions: Sequence[Partition] = (),
+    properties: Mapping[str, str] | None = None,
+) -> Written:
+    """Create a table in a catalog in SQLite."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=folder.as_uri())
+    written = create_in(
+        catalog, folder, "sqlite", {"sqlite_file": f"{folder}/c.db"}, schema, properties
+    )
+    if partitions:
+        with catalog.load_table("n.t").update_spec() as change:
+            for number, (column, transform) in enumerate(partitions):
+                change.add_field(column, transform, f"p{number}")
+    return written
+
+
+def create_in(
+    catalog: Catalog,
+    folder: Path,
+    kind: str,
+    params: Mapping[str, str],
+    schema: pa.Schema | Any,
+    properties: Mapping[str, str] | None = None,
+) -> Written:
+    """Create the table `n.t` in a catalog."""
+    catalog.create_namespace_if_not_exists("n")
+    location = (folder / "n" / "t").as_uri()
+    catalog.create_table("n.t", schema, location, properties=dict(properties or {}))
+    request = SourceRequest(
+        TableName("t"), "iceberg", f"{kind}://n/t", params, (), "read_write", folder, folder
+    )
+    return Written(request, catalog, "t")
+
+
+@contextmanager
+def over_rest(written: Written) -> Iterator[Written]:
+    """Serve the table over REST."""
+    with iceberg_rest.serving(written.catalog) as server:
+        path = f"{server.url}/v1/namespaces/n/tables/{written.name}"
+        request = replace(written.request, path=path, params={})
+        yield replace(written, request=request, server=server)
