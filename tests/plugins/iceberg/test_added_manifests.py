@@ -89,7 +89,7 @@ def older(record: dict[str, Any], names: dict[str, str]) -> bytes:
         "name": "manifest_file",
         "fields": [
             {**each, "name": names.get(each["name"], each["name"])}
-            for each in manifests.LIST_SCHEMA["fields"]  # type: ignore[index] # of a record
+            for each in manifests.LIST_SCHEMA["fields"]
         ],
     }
     renamed = {names.get(key, key): value for key, value in record.items()}
