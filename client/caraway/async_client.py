@@ -9,12 +9,12 @@ task closes what it was reading, which cancels the statement on the server.
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from caraway.async_routes import AsyncRoutes
 from caraway.client import Client
 from caraway.requests.arguments import Parameters
+from caraway.requests.closing import AsyncClosing
 from caraway.requests.parsing import Row
 from caraway.rows.readers import RecordReader
 from caraway.statements.async_handles import AsyncQueryHandle, AsyncReader
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncClient", "AsyncReader"]
 
 
-class AsyncClient(AsyncRoutes):
+class AsyncClient(AsyncRoutes, AsyncClosing):
     """Sends requests to one runtime. The arguments and the variables are those of `Client`.
 
     At most 16 calls run at a time; further ones wait.
@@ -54,17 +54,6 @@ class AsyncClient(AsyncRoutes):
             max_retries=max_retries,
         )
         super().__init__(client)
-
-    async def __aenter__(self) -> "AsyncClient":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Close all connections. The client cannot be used afterwards."""

@@ -8,12 +8,12 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar
 
 from caraway.errors import InvalidEndpointError
 from caraway.requests import addresses, arguments, parsing, retries
 from caraway.requests.arguments import Parameters
+from caraway.requests.closing import Closing
 from caraway.requests.parsing import Row
 from caraway.requests.transport import Transport
 from caraway.requests.transport import user_agent as full_user_agent
@@ -38,7 +38,7 @@ CERT_VARIABLES = ("CARAWAY_TLS_ROOT_CERT", "CARAWAY_CACERT")
 VERSIONED_JSON = "application/vnd.caraway.sql.v1+json"
 
 
-class Client(RuntimeRoutes):
+class Client(RuntimeRoutes, Closing):
     """Sends requests to one runtime: statements over Flight or HTTP, everything else over HTTP.
 
     What is not given comes from the variables CARAWAY_API_KEY, CARAWAY_HTTP_URL,
@@ -94,17 +94,6 @@ class Client(RuntimeRoutes):
             allows_fallback=self._addresses.allows_fallback,
             max_retries=max_retries,
         )
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def endpoint(self) -> str:

@@ -4,13 +4,13 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from caraway.management import waiting
 from caraway.management.calls import Call
 from caraway.management.routes import Routes
 from caraway.requests import arguments, parsing
+from caraway.requests.closing import AsyncClosing, Closing
 from caraway.requests.parsing import Row
 from caraway.requests.transport import Transport
 from caraway.statements.async_handles import ThreadedCalls
@@ -23,7 +23,7 @@ ORG_VARIABLE = "CARAWAY_ORG"
 DEFAULT_URL = "http://127.0.0.1:8070"
 
 
-class Management(Routes[Row, str, bytes, None]):
+class Management(Routes[Row, str, bytes, None], Closing):
     """Sends requests to a management service.
 
     What is not given comes from the variables CARAWAY_MANAGEMENT_TOKEN, CARAWAY_MANAGEMENT_URL and
@@ -55,17 +55,6 @@ class Management(Routes[Row, str, bytes, None]):
             agent=arguments.header("user_agent", user_agent),
             max_retries=arguments.retries(max_retries),
         )
-
-    def __enter__(self) -> "Management":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections. The client cannot be used afterwards."""
@@ -125,7 +114,9 @@ class Management(Routes[Row, str, bytes, None]):
         self._content(call)
 
 
-class AsyncManagement(Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], Awaitable[None]]):
+class AsyncManagement(
+    Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], Awaitable[None]], AsyncClosing
+):
     """The client for asyncio. The arguments, variables and methods are those of `Management`.
 
     At most 16 calls run at a time; further ones wait.
@@ -150,17 +141,6 @@ class AsyncManagement(Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], A
             max_retries=max_retries,
         )
         self._calls = ThreadedCalls()
-
-    async def __aenter__(self) -> "AsyncManagement":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Close all connections. The client cannot be used afterwards."""

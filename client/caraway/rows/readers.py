@@ -1,10 +1,10 @@
 """Streams of record batches, whatever brings them."""
 
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from caraway.errors import BrokenResponseError
+from caraway.requests.closing import Closing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ class BatchSource(Protocol):
     def close(self) -> None: ...
 
 
-class RecordReader:
+class RecordReader(Closing):
     """The rows of a statement, read batch by batch in constant memory.
 
     Iterate over it, or pass it to anything that reads Arrow streams. It raises an error if the
@@ -34,17 +34,6 @@ class RecordReader:
         self._is_closed = False
         self.schema = schema
         self.rows_read = 0
-
-    def __enter__(self) -> "RecordReader":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __iter__(self) -> Iterator["pa.RecordBatch"]:
         while (batch := self.read_next_batch()) is not None:

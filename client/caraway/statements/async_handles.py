@@ -6,9 +6,9 @@ import functools
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from caraway.requests.closing import AsyncClosing
 from caraway.rows.readers import RecordReader
 from caraway.statements.queries import QueryHandle, QueryState
 from caraway_core.errors import CarawayError
@@ -22,24 +22,13 @@ T = TypeVar("T")
 THREADS = 16
 
 
-class AsyncReader:
+class AsyncReader(AsyncClosing):
     """The rows of a statement, read batch by batch in constant memory."""
 
     def __init__(self, reader: RecordReader, calls: "ThreadedCalls") -> None:
         self._reader = reader
         self._calls = calls
         self.schema = reader.schema
-
-    async def __aenter__(self) -> "AsyncReader":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def __aiter__(self) -> AsyncIterator["pa.RecordBatch"]:
         while (batch := await self.read_next_batch()) is not None:
