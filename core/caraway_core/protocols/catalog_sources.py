@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from caraway_core.ids import TableName
+from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
 
 
@@ -25,6 +27,19 @@ class CatalogRequest:
     described: frozenset[str] = frozenset()
     """The titles of the tables that statements use. The marks of others may be empty."""
     access: Literal["read", "read_write"] = "read"
+
+    def asked(self, path: str, table: "ListedTable | None" = None) -> SourceRequest:
+        """Return the request of a dataset over a table; without one, over the whole place."""
+        return SourceRequest(
+            name=TableName(f"{self.name}.{table.title}" if table else self.name),
+            connector=self.connector,
+            path=path,
+            params=self.params,
+            declared=(),
+            access="read",
+            base_dir=self.base_dir,
+            cache_dir=self.cache_dir,
+        )
 
 
 @dataclass(frozen=True, slots=True)

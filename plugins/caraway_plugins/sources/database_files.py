@@ -9,7 +9,6 @@ from typing import TypeVar
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError, DatasetErrorType
-from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
@@ -100,16 +99,7 @@ def of_catalog(request: CatalogRequest, param: str, table: ListedTable | None) -
             f"`from: {kind}` of a catalog takes no path; name the file in params.{param}, and "
             "schemas and tables in 'include'",
         )
-    return SourceRequest(
-        name=TableName(f"{request.name}.{table.title}" if table else request.name),
-        connector=kind,
-        path=f'"{table.schema}"."{table.name}"' if table else "",
-        params=request.params,
-        declared=(),
-        access="read",
-        base_dir=request.base_dir,
-        cache_dir=request.cache_dir,
-    )
+    return request.asked(f'"{table.schema}"."{table.name}"' if table else "", table)
 
 
 def of_server(request: CatalogRequest, param: str, table: ListedTable | None) -> SourceRequest:

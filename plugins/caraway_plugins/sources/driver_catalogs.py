@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from caraway_core.errors import DatasetError
-from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import TableSpec
@@ -48,7 +47,7 @@ class DriverCatalog(ABC):
         wanted = self._wanted(request)
         found = {
             catalog: [each for each in tables if self._is_shown(each)]
-            for catalog, tables in self._catalogs(asked(request, ""))
+            for catalog, tables in self._catalogs(request.asked(""))
             if wanted in ("", catalog)
         }
         if wanted and not found:
@@ -89,18 +88,4 @@ class DriverCatalog(ABC):
 
     def _asked(self, request: CatalogRequest, table: ListedTable) -> SourceRequest:
         parts = [self._wanted(request), table.schema, table.name]
-        return asked(request, ".".join(quoted(each) for each in parts if each), table)
-
-
-def asked(request: CatalogRequest, path: str, table: ListedTable | None = None) -> SourceRequest:
-    """Return the request of a dataset over a table; without one, that of the database."""
-    return SourceRequest(
-        name=TableName(f"{request.name}.{table.title}" if table else request.name),
-        connector=request.connector,
-        path=path,
-        params=request.params,
-        declared=(),
-        access="read",
-        base_dir=request.base_dir,
-        cache_dir=request.cache_dir,
-    )
+        return request.asked(".".join(quoted(each) for each in parts if each), table)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.changes import Changes, Op, joined, log_schema
+from caraway_core.changes import Changes, Op, joined
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
 from caraway_plugins.changes.dynamodb import positions
@@ -58,7 +58,7 @@ class DynamodbChanges:
         emptied: Changes | None = None
         if at is None or at.is_loading:
             await asyncio.to_thread(stream.begin)
-            emptied = _changes(table, [{}], [Op.TRUNCATE], 0)
+            emptied = table.changes([{}], [Op.TRUNCATE], 0)
             # Rows that change during the scan are in the stream, too.
             pages = reads.answers("scan", {"ConsistentRead": True})
             while (page := await asyncio.to_thread(next, pages, None)) is not None:
@@ -70,7 +70,7 @@ class DynamodbChanges:
         else:
             stream.resume(at)
             is_loading = False
-            yield SourceBatch(_nothing(table), at.text())
+            yield SourceBatch(table.changes([], [], 0), at.text())
         while True:
             is_idle = True
             told = stream.position
@@ -83,7 +83,7 @@ class DynamodbChanges:
             if is_loading and stream.is_at_end:
                 is_loading = False
                 stream.complete()
-                yield SourceBatch(_nothing(table), stream.position.text())
+                yield SourceBatch(table.changes([], [], 0), stream.position.text())
             elif is_idle and not is_loading:
                 await asyncio.sleep(followed.idle_s)
 
@@ -136,7 +136,7 @@ def _look(request: ChangeRequest) -> FollowedItems:
 
 
 def _loaded(table: DocumentTable, page: Documents) -> Changes:
-    return _changes(table, page, [Op.UPSERT] * len(page), len(page))
+    return table.changes(page, [Op.UPSERT] * len(page), len(page))
 
 
 def _recorded(followed: FollowedItems, page: ShardPage) -> Changes:
@@ -147,21 +147,4 @@ def _recorded(followed: FollowedItems, page: ShardPage) -> Changes:
         change = record["dynamodb"]
         documents.append(items.values_of(change["Keys" if is_removed else "NewImage"]))
         ops.append(Op.DELETE if is_removed else Op.UPSERT)
-    return _changes(followed.table, documents, ops, len(ops))
-
-
-def _changes(
-    table: DocumentTable, documents: Documents, ops: Sequence[Op], received: int
-) -> Changes:
-    """Convert documents.
-
-    Raises:
-        DatasetError: a value does not fit its column.
-    """
-    rows = table.batch(documents, table.schema.names)
-    arrays = [*rows.columns, pa.array(map(int, ops), pa.int8()), pa.nulls(len(ops), pa.binary())]
-    return Changes(pa.Table.from_arrays(arrays, schema=log_schema(table.schema)), received)
-
-
-def _nothing(table: DocumentTable) -> Changes:
-    return _changes(table, [], [], 0)
+    return followed.table.changes(documents, ops, len(ops))

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pymongo.read_concern import ReadConcern
 
-from caraway_core.changes import Changes, Op, joined, log_schema
+from caraway_core.changes import Changes, Op, joined
 from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
@@ -86,7 +86,7 @@ class MongodbChanges:
                     page, is_new = await _taken(pages), True
             told, told_s = page.token, self._clock()
             at_text = MongoPosition(name, told if token is None else token).text()
-            yield SourceBatch(_nothing(table), at_text)
+            yield SourceBatch(table.changes([], [], 0), at_text)
             while True:
                 is_due = page.token != told and self._clock() >= told_s + _TOLD_S
                 if page.events or is_due:
@@ -119,12 +119,12 @@ async def _loading(
 ) -> AsyncGenerator[SourceBatch, None]:
     """Yield a truncation, and all documents."""
     documents = Pages(_documents(followed.reads))
-    emptied = _changes(followed.table, [{}], [Op.TRUNCATE], 0)
+    emptied = followed.table.changes([{}], [Op.TRUNCATE], 0)
     try:
         while (found := await asyncio.to_thread(documents.take)) is not None:
             rows = await asyncio.to_thread(_loaded, followed.table, found)
             yield SourceBatch(joined([emptied, rows]), position, is_whole=False)
-            emptied = _nothing(followed.table)
+            emptied = followed.table.changes([], [], 0)
         yield SourceBatch(emptied, position, is_whole=False)
     finally:
         await asyncio.to_thread(documents.close)
@@ -164,7 +164,7 @@ def _look(request: ChangeRequest) -> FollowedCollection:
 
 
 def _loaded(table: DocumentTable, page: Documents) -> Changes:
-    return _changes(table, page, [Op.UPSERT] * len(page), len(page))
+    return table.changes(page, [Op.UPSERT] * len(page), len(page))
 
 
 def _followed(table: DocumentTable, events: Sequence[Event]) -> Changes:
@@ -178,24 +178,7 @@ def _followed(table: DocumentTable, events: Sequence[Event]) -> Changes:
         elif (document := event.get("fullDocument")) is not None:
             documents.append(values.values_of(document))
             ops.append(Op.UPSERT)
-    return _changes(table, documents, ops, len(events))
-
-
-def _changes(
-    table: DocumentTable, documents: Documents, ops: Sequence[Op], received: int
-) -> Changes:
-    """Convert documents.
-
-    Raises:
-        DatasetError: a value does not fit its column.
-    """
-    rows = table.batch(documents, table.schema.names)
-    arrays = [*rows.columns, pa.array(map(int, ops), pa.int8()), pa.nulls(len(ops), pa.binary())]
-    return Changes(pa.Table.from_arrays(arrays, schema=log_schema(table.schema)), received)
-
-
-def _nothing(table: DocumentTable) -> Changes:
-    return _changes(table, [], [], 0)
+    return table.changes(documents, ops, len(events))
 
 
 def _position(text: str, collection: str) -> MongoPosition:

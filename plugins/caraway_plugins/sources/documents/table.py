@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from caraway_core.changes import Changes, Op, log_schema
 from caraway_core.errors import DatasetError, QueryError
 from caraway_core.tables import TableSpec, TableSplit, scanners
 from caraway_core.tables.scanners import ColumnFilter, RowRequest
@@ -88,6 +89,17 @@ class DocumentTable(TableSpec):
                 for each in documents
             ]
         return values.batch(documents, schema, frozenset(), title)
+
+    def changes(self, documents: Documents, ops: Sequence[Op], received: int) -> Changes:
+        """Return documents as changes of rows.
+
+        Raises:
+            DatasetError: a value does not fit its column.
+        """
+        rows = self.batch(documents, self.schema.names)
+        columns = [*rows.columns, pa.array(map(int, ops), pa.int8())]
+        columns.append(pa.nulls(len(ops), pa.binary()))
+        return Changes(pa.Table.from_arrays(columns, schema=log_schema(self.schema)), received)
 
 
 class _Rows:

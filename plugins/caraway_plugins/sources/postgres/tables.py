@@ -8,7 +8,6 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.change_sources import ChangeRequest
-from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.changes.postgres import connecting
 from caraway_plugins.sources.postgres.source import PostgresSource, login_of
@@ -52,18 +51,7 @@ class PostgresCatalog:
         return None
 
     def resolve(self, request: CatalogRequest, table: ListedTable) -> TableSpec:
-        return PostgresSource().resolve(
-            SourceRequest(
-                name=TableName(f"{request.name}.{table.title}"),
-                connector=request.connector,
-                path=table.title,
-                params=request.params,
-                declared=(),
-                access="read",
-                base_dir=request.base_dir,
-                cache_dir=request.cache_dir,
-            )
-        )
+        return PostgresSource().resolve(request.asked(table.title, table))
 
     def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
         relation = (table.schema, table.name)
