@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from caraway_ai.protocols import ChatRequest
+from caraway_ai.protocols import ChatRequest, JsonObject
 from caraway_core.errors import ModelInputError
 
 MOST_MESSAGES = 500
@@ -46,24 +46,34 @@ class RequestFieldError(ModelInputError):
         self.param = param
 
 
-def check_request(body: Any) -> ChatRequest:
-    """Return the request, if it can be one.
+def check_model(body: object) -> JsonObject:
+    """Return the fields of a request, which name a model.
 
     Raises:
-        RequestFieldError: it cannot; it names the field.
+        RequestFieldError: it is no object, or names none.
     """
     if not isinstance(body, dict):
         raise RequestFieldError("", "the request body must be a JSON object")
     model = body.get("model")
     if not isinstance(model, str) or not model:
         raise RequestFieldError("model", "must be the name of a model; GET /v1/models lists them")
-    check_fields(body)
-    if body.get("stream_options") is not None and not body.get("stream"):
-        raise RequestFieldError("stream_options", "is only allowed with 'stream': true")
-    if body.get("top_logprobs") is not None and not body.get("logprobs"):
-        raise RequestFieldError("top_logprobs", "is only allowed with 'logprobs': true")
-    check_messages(body.get("messages"))
     return body
+
+
+def check_request(body: object) -> ChatRequest:
+    """Return the request, if it can be one.
+
+    Raises:
+        RequestFieldError: it cannot; it names the field.
+    """
+    request = check_model(body)
+    check_fields(request)
+    if request.get("stream_options") is not None and not request.get("stream"):
+        raise RequestFieldError("stream_options", "is only allowed with 'stream': true")
+    if request.get("top_logprobs") is not None and not request.get("logprobs"):
+        raise RequestFieldError("top_logprobs", "is only allowed with 'logprobs': true")
+    check_messages(request.get("messages"))
+    return request
 
 
 def check_fields(body: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from caraway_ai.chat.checking import RequestFieldError, check_fields, check_messages
+from caraway_ai.chat.checking import RequestFieldError, check_fields, check_messages, check_model
 from caraway_ai.protocols import ChatRequest, JsonObject
 
 _SAME = (
@@ -26,26 +26,22 @@ _CHAT_ITEMS = ("message", "function_call", "function_call_output")
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 
-def check_request(body: Any) -> JsonObject:
+def check_request(body: object) -> JsonObject:
     """Return the request, if it can be one.
 
     Raises:
         RequestFieldError: it cannot; it names the field.
     """
-    if not isinstance(body, dict):
-        raise RequestFieldError("", "the request body must be a JSON object")
-    model = body.get("model")
-    if not isinstance(model, str) or not model:
-        raise RequestFieldError("model", "must be the name of a model; GET /v1/models lists them")
+    request = check_model(body)
     for name, type_, words in (
         ("instructions", str, "a text"), ("store", bool, "true or false"),
         ("stream", bool, "true or false"), ("previous_response_id", str, "the id of a response"),
         ("text", dict, "an object"), ("reasoning", dict, "an object"),
         ("tools", list, "a list"), ("metadata", dict, "an object"),
     ):  # fmt: skip
-        if body.get(name) is not None and not isinstance(body[name], type_):
+        if request.get(name) is not None and not isinstance(request[name], type_):
             raise RequestFieldError(name, f"must be {words}")
-    return body
+    return request
 
 
 def check_native(body: JsonObject) -> None:
