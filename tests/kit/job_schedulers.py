@@ -1,8 +1,8 @@
 """Job schedulers with a real engine over shared stores, which tests can kill."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,17 @@ from caraway_core.ids import (
 from caraway_core.manifest.values.runtime import JobSettings as JobSettings
 from caraway_core.protocols.dispatch import (
     BatchStream,
-    ExecutorStatus,
-    StageProgress,
-    StatementProgress,
 )
 from caraway_core.protocols.state import StateEntry, StateStore, StateWatch
 from caraway_core.statements import (
-    ActiveStatement,
-    CatalogSnapshot,
-    ReadPoint,
     Statement,
-    ViewFacts,
 )
-from caraway_core.statements.questions import Answer, StatementQuestion
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import Job, JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
@@ -135,11 +128,11 @@ class MortalStore:
             raise self.away
 
 
-class GatedDispatch:
+class GatedDispatch(WrappedDispatch):
     """Runs statements in process; tests can block each one before its start and its end."""
 
     def __init__(self, inner: InProcessDispatch) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.executed: list[Statement] = []
         self.began = asyncio.Event()
         self.may_begin = asyncio.Event()
@@ -148,51 +141,18 @@ class GatedDispatch:
         self.fails_to_load: list[BaseException] = []
         self.cores: int | None = None
 
-    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        return await self._inner.install(snapshot)
-
-    def views(self) -> Mapping[TableName, ViewFacts]:
-        return self._inner.views()
-
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         self.executed.append(statement)
         self.began.set()
         await self.may_begin.wait()
         if self.fails:
             raise self.fails.pop(0)
-        return await self._inner.execute(query_id, statement)
-
-    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
-        return await self._inner.ask(question)
-
-    def reading(self) -> AbstractContextManager[ReadPoint]:
-        return self._inner.reading()
+        return await super().execute(query_id, statement)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         if self.fails_to_load:
             raise self.fails_to_load.pop(0)
-        return await self._inner.load(table, spec, log)
-
-    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        return await self._inner.put_back(table, spec, log)
-
-    def follow(self, spec: StoredTable, log: Log) -> None:
-        self._inner.follow(spec, log)
-
-    def progress(self, query_id: QueryId) -> StatementProgress | None:
-        return self._inner.progress(query_id)
-
-    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
-        return self._inner.stages(query_id)
-
-    def under_way(self) -> Sequence[ActiveStatement]:
-        return self._inner.under_way()
-
-    def executors(self) -> tuple[ExecutorStatus, ...]:
-        return self._inner.executors()
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+        return await super().load(table, spec, log)
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """Files of SFTP servers, whose host keys are verified."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,28 +36,6 @@ def test_files_below_a_folder_are_rows_with_their_partitions(served: ServedFolde
     assert dataset(served, "data/").rows(sql) == rows
     assert dataset(served, "data/**/*.csv").rows(sql) == rows
     assert dataset(served, "~/data/").rows(sql) == rows
-
-
-@pytest.mark.parametrize("name", ["two words.csv", "größe.csv", "a%20b.csv", "x'y.csv", "-a.csv"])
-@pytest.mark.parametrize("is_folder", [True, False])
-def test_names_are_taken_as_they_are(served: ServedFolder, name: str, is_folder: bool) -> None:
-    (served.folder / "ein ordner é").mkdir()
-    (served.folder / "ein ordner é" / name).write_text("id\n1\n")
-    path = "ein ordner é/" + ("" if is_folder else name)
-    assert dataset(served, path).rows() == [{"id": 1}]
-
-
-def test_columns_about_files_have_the_address_at_the_server(served: ServedFolder) -> None:
-    (served.folder / "a.csv").write_text("id\n1\n")
-    os.utime(served.folder / "a.csv", (1_700_000_000, 1_700_000_000))
-    sql = "SELECT _location, CAST(_last_modified AS VARCHAR) AS at, _size FROM t"
-    assert dataset(served, "a.csv", metadata_columns="true").rows(sql) == [
-        {
-            "_location": f"sftp:{served.address}/a.csv",
-            "at": "2023-11-14T22:13:20Z",
-            "_size": 5,
-        }
-    ]
 
 
 def test_other_files_have_another_fingerprint(served: ServedFolder) -> None:
@@ -165,44 +142,6 @@ def test_names_of_a_server_lead_to_no_other_place(
     assert files.rows() == [{"id": 1}]
     copies = served.folder.parent / ".cache"
     assert [each.name[33:] for each in copies.rglob("*.csv")] == ["a.csv"]
-
-
-@pytest.mark.parametrize("path", ["none.csv", "none/", "none/*.csv"])
-def test_what_is_not_there_is_not_found(served: ServedFolder, path: str) -> None:
-    with pytest.raises(DatasetError) as caught:
-        dataset(served, path).resolve()
-    assert caught.value.type == "not_found"
-
-
-def test_a_server_that_dies_in_a_file_leaves_no_copy(served: ServedFolder) -> None:
-    (served.folder / "a.csv").write_text("id\n" + "1\n" * 100_000)
-    served.ends_after = 100_000
-    with pytest.raises(DatasetError, match="cannot be read") as caught:
-        dataset(served, "a.csv").resolve()
-    assert caught.value.type == "unavailable"
-    assert list((served.folder.parent / ".cache").rglob("*.csv")) == []
-    served.ends_after = None
-    assert dataset(served, "a.csv").rows("SELECT count(*) AS n FROM t") == [{"n": 100_000}]
-
-
-def test_a_file_that_ends_early_is_refused(served: ServedFolder) -> None:
-    (served.folder / "a.csv").write_text("id\n" + "1\n" * 100_000)
-    served.cuts_after = 100_001
-    with pytest.raises(DatasetError) as caught:
-        dataset(served, "a.csv").resolve()
-    assert caught.value.type == "unavailable"
-    assert list((served.folder.parent / ".cache").rglob("*.csv")) == []
-
-
-def test_a_server_that_is_away_or_silent_is_unavailable(tmp_path: Path) -> None:
-    with file_servers.silent() as port:
-        slow = Dataset("sftp", f"//127.0.0.1:{port}/a.csv", tmp_path, {"client_timeout": "200ms"})
-        with pytest.raises(DatasetError, match="cannot be read") as caught:
-            slow.resolve()
-        assert caught.value.type == "unavailable"
-    with pytest.raises(DatasetError, match="cannot be read") as caught:
-        slow.resolve()
-    assert caught.value.type == "unavailable"
 
 
 def test_links_in_a_circle_end(served: ServedFolder) -> None:

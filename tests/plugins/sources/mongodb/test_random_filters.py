@@ -1,7 +1,5 @@
 """Random statements over a collection have the answers of the engine over the same rows."""
 
-import asyncio
-
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -9,7 +7,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_plugins.sources.mongodb.source import MongodbSource
 from tests.kit import mixed_documents
-from tests.kit.engine import rows, session
 from tests.kit.mongo_server import MongoServer
 
 _PATIENT = settings(deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -27,22 +24,14 @@ def tables(mongodb: MongoServer) -> dict[str, TableSpec]:
     return {"mongodb": inferred, "memory": MemoryTable(expected.schema, expected)}
 
 
-def _compare(tables: dict[str, TableSpec], sql: str) -> None:
-    answers = [
-        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
-        for table in tables.values()
-    ]
-    assert answers[0] == answers[1], sql
-
-
 @settings(_PATIENT, max_examples=150)
 @given(sql=mixed_documents.statements(SCHEMA))
 def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    _compare(tables, sql)
+    mixed_documents.compare(tables, sql)
 
 
 @pytest.mark.full
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements(SCHEMA))
 def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    _compare(tables, sql)
+    mixed_documents.compare(tables, sql)

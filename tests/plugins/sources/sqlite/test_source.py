@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
-from importlib import util
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +13,6 @@ import pytest
 
 from caraway_core.errors import DatasetError, QueryError
 from caraway_plugins.sources.sqlite import connecting
-from caraway_plugins.sources.sqlite import source as module
 from caraway_plugins.sources.sqlite.reader import SqliteReader
 from caraway_plugins.sources.sqlite.source import SqliteSource
 from tests.kit.engine import rows, session
@@ -61,36 +59,9 @@ def writing(file: Path, *statements: str) -> Iterator[None]:
         writer.communicate()
 
 
-@pytest.mark.parametrize("name", ["t", "main.t", '"main"."t"', " t ", "T"])
-async def test_a_name_has_one_part_or_two(file: Path, name: str) -> None:
-    over = session({"t": resolved(file, name)})
-    assert await rows(over, "SELECT name FROM t WHERE id = 2") == [{"name": "B"}]
-
-
-@pytest.mark.parametrize("name", ["", "a.b.c", 'a"b', "."])
-def test_other_names_are_refused(file: Path, name: str) -> None:
-    assert refused(file, name).type == "invalid"
-
-
-def test_what_is_wrong_is_said(file: Path, tmp_path: Path) -> None:
-    assert refused(file, "none").type == "not_found"
-    assert refused(file, "other.t").type == "not_found"
-    assert refused(tmp_path / "none.db", "t").type == "not_found"
-    (tmp_path / "text").write_text("no database at all" * 1_000)
-    assert refused(tmp_path / "text", "t").type == "invalid"
-    assert "sqlite_file" in refused(file, "t", sqlite_file="").message
+def test_a_view_of_a_table_that_is_gone_is_refused(file: Path) -> None:
     run(file, "CREATE VIEW broken AS SELECT * FROM gone")
     assert refused(file, "broken").type == "invalid"
-
-
-def test_without_the_package_the_extra_is_named(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        module, "find_spec", lambda name: None if name == "adbc_driver_sqlite" else util
-    )
-    error = refused(file, "t")
-    assert error.type == "unsupported" and "pip install 'caraway[sqlite]'" in error.message
 
 
 async def test_a_file_that_another_process_writes_is_tried_again(
@@ -103,15 +74,6 @@ async def test_a_file_that_another_process_writes_is_tried_again(
         with pytest.raises(QueryError, match="another process writes to its file"):
             await rows(over, "SELECT * FROM t")
     assert len(await rows(over, "SELECT * FROM t")) == 3
-
-
-async def test_others_can_write_while_nothing_is_read(file: Path) -> None:
-    source, over = SqliteSource(), session({"t": resolved(file, "t")})
-    assert len(await rows(over, "SELECT * FROM t")) == 3
-    before = source.fingerprint(request(file, "t"))
-    run(file, "INSERT INTO t VALUES (4, 1, 'd')")
-    assert source.fingerprint(request(file, "t")) != before
-    assert len(await rows(over, "SELECT * FROM t")) == 4
 
 
 async def test_a_log_of_changes_is_read_and_noticed(file: Path) -> None:
@@ -127,16 +89,6 @@ async def test_a_log_of_changes_is_read_and_noticed(file: Path) -> None:
     ):
         assert source.fingerprint(request(file, "t")) != before
         assert len(await rows(over, "SELECT * FROM t")) == 4
-
-
-async def test_a_table_that_is_gone_is_an_error_of_the_statement(file: Path) -> None:
-    over = session({"t": resolved(file, "t")})
-    run(file, "DROP TABLE t")
-    with pytest.raises(QueryError, match="it is not what it was when it was loaded"):
-        await rows(over, "SELECT * FROM t")
-    file.unlink()
-    with pytest.raises(QueryError, match="its file is away"):
-        await rows(over, "SELECT * FROM t")
 
 
 TYPES = {
