@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -324,13 +323,13 @@ class Accelerated:
         buckets = 1 if self._bucketed.is_one else _BUCKETS
         return PartitionBy((BucketKey(buckets, self._bucketed.column),))
 
-    async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _in_turn(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         # Two lives of a dataset would otherwise show versions to the same readers in any order.
         if self._predecessor is not None:
             await self._predecessor.ended()
         await work()
 
-    def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]], kind: str) -> None:
+    def _spawn(self, work: Callable[[], Coroutine[object, object, None]], kind: str) -> None:
         failed = partial(self._failed, kind)
         self._tasks.keep(partial(self._in_turn, work), kind, failed, dataset=self.plan.name)
 

@@ -1,10 +1,9 @@
 """Writes JSON of values that come from outside."""
 
 import json
-from typing import Any
 
 
-def dumped(value: Any) -> bytes:
+def dumped(value: object) -> bytes:
     """Return a value as JSON, with integers of any size; other values become texts.
 
     Raises:

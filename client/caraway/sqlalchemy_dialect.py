@@ -140,14 +140,14 @@ class CarawayDialect(default.DefaultDialect):
         if context is not None:
             context.add_rows(cursor.rowcount)
 
-    def do_execute_no_params(self, cursor: Any, statement: str, context: Any = None) -> None:
+    def do_execute_no_params(self, cursor: object, statement: str, context: object = None) -> None:
         """Execute a statement, in which nothing is a parameter."""
         self.do_execute(cursor, statement, None, context)
 
-    def do_commit(self, dbapi_connection: Any) -> None:
+    def do_commit(self, dbapi_connection: object) -> None:
         """Do nothing: each statement was committed when it ended."""
 
-    def do_rollback(self, dbapi_connection: Any) -> None:
+    def do_rollback(self, dbapi_connection: object) -> None:
         """Do nothing: each statement was committed when it ended."""
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> Sequence[Any]:
@@ -160,29 +160,29 @@ class CarawayDialect(default.DefaultDialect):
     def get_isolation_level(self, dbapi_connection: Any) -> Any:
         return "AUTOCOMMIT"
 
-    def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
+    def set_isolation_level(self, dbapi_connection: object, level: object) -> None:
         """Do nothing: SQLAlchemy has checked that the level is the one that there is."""
 
     def has_table(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> bool:
         """True if there is a table or a view."""
         names = {"schema": self._schema(schema), "name": table_name}
         return connection.execute(text(_HAS_TABLE), names).first() is not None
 
     @cache
-    def get_schema_names(self, connection: Connection, **kw: Any) -> list[str]:
+    def get_schema_names(self, connection: Connection, **kw: object) -> list[str]:
         return list(connection.execute(text(_SCHEMAS)).scalars())
 
     @cache
     def get_table_names(
-        self, connection: Connection, schema: str | None = None, **kw: Any
+        self, connection: Connection, schema: str | None = None, **kw: object
     ) -> list[str]:
         return self._tables(connection, schema, "BASE TABLE")
 
     @cache
     def get_view_names(
-        self, connection: Connection, schema: str | None = None, **kw: Any
+        self, connection: Connection, schema: str | None = None, **kw: object
     ) -> list[str]:
         return self._tables(connection, schema, "VIEW")
 

@@ -61,47 +61,45 @@ def of_arrow(kind: pa.DataType) -> types.TypeEngine[Any]:
 class Bytes(types.LargeBinary):
     """Bytes, which the driver takes as they are: its DB-API has no `Binary`."""
 
-    # Any: SQLAlchemy types processors by private classes.
-    def bind_processor(self, dialect: Any) -> None:
+    def bind_processor(self, dialect: object) -> None:
         """Convert nothing."""
 
 
 class CarawayTypeCompiler(GenericTypeCompiler):
     """Names types as the runtime's SQL does, such as in casts."""
 
-    # Any: SQLAlchemy types the arguments of visitors by private classes.
-    def visit_float(self, type_: Any, **kw: Any) -> str:
+    def visit_float(self, type_: object, **kw: object) -> str:
         # FLOAT has 32 bits here.
         return "DOUBLE"
 
-    def visit_FLOAT(self, type_: Any, **kw: Any) -> str:
+    def visit_FLOAT(self, type_: object, **kw: object) -> str:
         return "DOUBLE"
 
-    def visit_double(self, type_: Any, **kw: Any) -> str:
+    def visit_double(self, type_: object, **kw: object) -> str:
         return "DOUBLE"
 
-    def visit_large_binary(self, type_: Any, **kw: Any) -> str:
+    def visit_large_binary(self, type_: object, **kw: object) -> str:
         return "BYTEA"
 
-    def visit_BLOB(self, type_: Any, **kw: Any) -> str:
+    def visit_BLOB(self, type_: object, **kw: object) -> str:
         return "BYTEA"
 
     def visit_datetime(self, type_: Any, **kw: Any) -> str:
         return "TIMESTAMP WITH TIME ZONE" if type_.timezone else "TIMESTAMP"
 
-    def visit_DATETIME(self, type_: Any, **kw: Any) -> str:
+    def visit_DATETIME(self, type_: object, **kw: object) -> str:
         return self.visit_datetime(type_, **kw)
 
-    def visit_string(self, type_: Any, **kw: Any) -> str:
+    def visit_string(self, type_: object, **kw: object) -> str:
         return "VARCHAR"
 
-    def visit_text(self, type_: Any, **kw: Any) -> str:
+    def visit_text(self, type_: object, **kw: object) -> str:
         return "VARCHAR"
 
-    def visit_uuid(self, type_: Any, **kw: Any) -> str:
+    def visit_uuid(self, type_: object, **kw: object) -> str:
         return "VARCHAR"
 
-    def visit_JSON(self, type_: Any, **kw: Any) -> str:
+    def visit_JSON(self, type_: object, **kw: object) -> str:
         return "VARCHAR"
 
     def visit_ARRAY(self, type_: Any, **kw: Any) -> str:

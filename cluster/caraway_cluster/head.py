@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caraway_cluster import head_signs
 from caraway_core import ray_nodes
@@ -118,7 +118,7 @@ async def _end(node: RayNode, sign: Path) -> str:
         stuck.cancel()
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+async def _unless(stop: asyncio.Event, work: Coroutine[object, object, _Result]) -> _Result | None:
     """Return the result of the work, or None if the process is stopped first."""
     working, stopping = tasks.begin(work), tasks.begin(stop.wait())
     try:

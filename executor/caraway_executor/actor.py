@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 import ray
@@ -277,7 +277,7 @@ class ExecutorActor:
         # A call ends with its channel, but a thread cannot be stopped: the next one has to wait.
         return await asyncio.shield(tasks.begin(installed()))
 
-    async def _do(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+    async def _do(self, work: Coroutine[object, object, _Result]) -> _Result:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 

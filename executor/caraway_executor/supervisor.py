@@ -271,7 +271,7 @@ class Supervisor:
         fd, self._ready_fd = self._ready_fd, None
         ready_pipe.write(fd, facts)
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+    async def _unless_stopped(self, work: Coroutine[object, object, _Result]) -> _Result | None:
         task = tasks.begin(work)
         stopping = tasks.begin(self._stopping.wait())
         try:

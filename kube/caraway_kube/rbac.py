@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +13,7 @@ class Rule:
     verbs: tuple[str, ...]
 
     @property
-    def rendered(self) -> dict[str, Any]:
+    def rendered(self) -> dict[str, object]:
         """The rule in the form of a Role."""
         return {
             "apiGroups": [self.group],
@@ -28,6 +27,6 @@ class Rule:
         return {(self.group, each, verb) for each in self.resources for verb in self.verbs}
 
 
-def rendered(rules: Sequence[Rule]) -> list[dict[str, Any]]:
+def rendered(rules: Sequence[Rule]) -> list[dict[str, object]]:
     """Return the rules in the form of a Role."""
     return [rule.rendered for rule in rules]

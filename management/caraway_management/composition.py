@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from caraway_core.concurrency import tasks
 from caraway_core.settings import ManagementOptions
@@ -39,7 +38,7 @@ class Job:
     """Work that goes on as long as the process. It begins again after a failure."""
 
     name: str
-    run: Callable[[], Coroutine[Any, Any, None]]
+    run: Callable[[], Coroutine[object, object, None]]
 
 
 @asynccontextmanager

@@ -67,7 +67,7 @@ async def enqueue(
     now: datetime,
     kind: str,
     subject: str,
-    payload: Mapping[str, Any],
+    payload: Mapping[str, object],
     *,
     after_s: float = 0.0,
 ) -> None:

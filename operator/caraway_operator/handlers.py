@@ -20,13 +20,12 @@ def register_handlers(
 ) -> None:
     """Register all handlers with kopf."""
 
-    # Any: further keyword arguments of kopf.
     @kopf.on.event(CLUSTER.group, _VERSION, CLUSTER.plural, registry=registry)
-    async def changed_cluster(event: kopf.RawEvent, **_: Any) -> None:
+    async def changed_cluster(event: kopf.RawEvent, **_: object) -> None:
         handle_cluster(resources, controller, event["type"], plain_object(event["object"], CLUSTER))
 
     @kopf.on.event(LIMITS.group, _VERSION, LIMITS.plural, registry=registry)
-    async def changed_limits(event: kopf.RawEvent, **_: Any) -> None:
+    async def changed_limits(event: kopf.RawEvent, **_: object) -> None:
         handle_limits(resources, controller, event["type"], plain_object(event["object"], LIMITS))
 
 

@@ -184,7 +184,7 @@ class HttpSchedulerClient:
             for entry in _entries(found)
         ]
 
-    async def _json(self, endpoint: SchedulerEndpoint, method: str, path: str) -> Any:
+    async def _json(self, endpoint: SchedulerEndpoint, method: str, path: str) -> object:
         response = await self._send(endpoint, method, path)
         try:
             return response.json()
@@ -235,8 +235,7 @@ def _reason_of(response: httpx.Response) -> str:
     return " ".join(str(reason or "it gives no reason").split())[:_LONGEST_REASON]
 
 
-# Any: JSON from a scheduler.
-def _entries(found: Any) -> list[Mapping[str, Any]]:
+def _entries(found: object) -> list[Mapping[str, object]]:
     if not isinstance(found, list):
         raise SchedulerClientError("the scheduler's answer is not a list")
     return [entry for entry in found if isinstance(entry, Mapping)]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect
 
@@ -40,7 +40,7 @@ class Departure:
         if tell is not None:
             tell()
 
-    async def cut_short(self, work: Coroutine[Any, Any, T]) -> T:
+    async def cut_short(self, work: Coroutine[object, object, T]) -> T:
         """Do the work, and cancel it if the client leaves.
 
         Raises:

@@ -42,7 +42,7 @@ def bounded(
     def make(
         config: Config,
         server_state: ServerState,
-        app_state: dict[str, Any],
+        app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> asyncio.Protocol:
         protocol = BoundedProtocol(config, server_state, app_state, _loop)

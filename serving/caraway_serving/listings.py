@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
@@ -17,7 +16,7 @@ class ListingFormat(StrEnum):
 
 
 def respond(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     columns: Sequence[str],
     format_: ListingFormat | None,
     accept: str | None,
@@ -35,7 +34,7 @@ def choose(format_: ListingFormat | None, accept: str | None) -> ListingFormat:
     return ListingFormat.CSV if _prefers_csv(accept) else ListingFormat.JSON
 
 
-def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def to_csv(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> str:
     """Encode rows as CSV with a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -44,7 +43,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):

@@ -5,9 +5,9 @@ from typing import Any
 
 from caraway_serving import errors
 
-TEXT: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+TEXT: dict[str, object] = {"text/plain": {"schema": {"type": "string"}}}
 
-ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
+ANY_JSON: dict[str, object] = {"application/json": {"schema": {}}}
 
 
 def _object(field: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def _object(field: str) -> dict[str, Any]:
 
 ERROR = _object("error")
 MESSAGE = _object("message")
-OF: Mapping[errors.Answer, dict[str, Any]] = {
+OF: Mapping[errors.Answer, dict[str, object]] = {
     errors.as_text: TEXT,
     errors.as_error: ERROR,
     errors.as_message: MESSAGE,

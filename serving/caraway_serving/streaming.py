@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
@@ -111,7 +111,7 @@ async def disconnected(receive: Receive) -> None:
         pass
 
 
-async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def unless_gone(request: Request, work: Coroutine[object, object, T]) -> T:
     """Wait for the work, and cancel it if the client disconnects.
 
     Raises:

@@ -1,7 +1,5 @@
 """Checks that the rows of a statement do not repeat keys."""
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,7 +31,7 @@ def check(
     if _are_known_to_differ(new, exists, leaving):
         return
     # Key by key takes a second for 100,000 rows, but finds and names the first one.
-    seen: set[Any] = set()
+    seen: set[object] = set()
     given_up = set(_tuples(leaving)) if leaving is not None else seen.copy()
     for key, is_there in zip(_tuples(new), exists.to_pylist(), strict=True):
         if key in seen or (is_there and key not in given_up):
@@ -61,5 +59,5 @@ def _are_known_to_differ(new: pa.Table, exists: pa.ChunkedArray, leaving: pa.Tab
     return not known.join(given_up, names, join_type="left anti").num_rows
 
 
-def _tuples(keys: pa.Table) -> list[tuple[Any, ...]]:
+def _tuples(keys: pa.Table) -> list[tuple[object, ...]]:
     return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))

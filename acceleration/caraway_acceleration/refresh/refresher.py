@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from caraway_acceleration.refresh import overrides, refreshing
 from caraway_acceleration.refresh import refresh_events as events
@@ -209,7 +208,7 @@ class Refresher:
                 await asyncio.wait((self._run,))
             self._awaited.cancel()
 
-    async def _persistently(self, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _persistently(self, action: Callable[[], Coroutine[object, object, None]]) -> None:
         """Retry an action until it succeeds, because a lost event would be missed."""
         has_failed, again = False, Backoff(_DELAYS)
         while True:

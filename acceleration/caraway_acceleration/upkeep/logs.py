@@ -99,7 +99,7 @@ def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
     ops = placed[OP].to_pylist()
     columns = [placed[key].to_pylist() for key in keys]
     last: dict[tuple[Any, ...], int] = {}
-    emptied: dict[tuple[Any, ...], int] = {}
+    emptied: dict[tuple[object, ...], int] = {}
     for number, (offset, op, *key) in enumerate(zip(offsets, ops, *columns, strict=True)):
         if op not in _AFTER:
             continue

@@ -72,7 +72,7 @@ def _term(term: Term) -> list[Any]:
     return ["sql", term.sql, *named]
 
 
-def _embedded(column: EmbeddedColumn) -> list[Any]:
+def _embedded(column: EmbeddedColumn) -> list[object]:
     found: list[Any] = [column.column, column.embedder, list(column.row_id)]
     if (cut := column.chunking) is not None:
         found.append([cut.target_size, cut.overlap_size, cut.trims_whitespace])

@@ -138,7 +138,7 @@ def _read(stored: bytes) -> Any:
     return document
 
 
-def _chunk(chunk: ChunkInfo) -> list[Any]:
+def _chunk(chunk: ChunkInfo) -> list[object]:
     fields = [chunk.index, chunk.row_count, chunk.size_bytes, chunk.checksum]
     if chunk.partition or chunk.key or chunk.home:
         fields += [chunk.partition, chunk.key, chunk.home]

@@ -99,7 +99,7 @@ def check_fields(body: Mapping[str, Any]) -> None:
         _check_tool(f"tools[{index}]", tool)
 
 
-def check_messages(messages: Any) -> None:
+def check_messages(messages: object) -> None:
     """Check the messages of a chat, and that their order makes sense.
 
     Raises:
@@ -133,7 +133,7 @@ def check_messages(messages: Any) -> None:
         )
 
 
-def _check_message(at: str, message: Any) -> None:
+def _check_message(at: str, message: object) -> None:
     if not isinstance(message, dict):
         raise RequestFieldError(at, "must be an object with 'role' and 'content'")
     role = message.get("role")
@@ -156,7 +156,7 @@ def _check_message(at: str, message: Any) -> None:
             raise RequestFieldError(f"{at}.content[{index}].text", "must be a text")
 
 
-def _check_result(at: str, message: dict[str, Any], waiting: dict[str, None]) -> None:
+def _check_result(at: str, message: dict[str, object], waiting: dict[str, None]) -> None:
     call_id = message.get("tool_call_id")
     if not isinstance(call_id, str) or not call_id:
         raise RequestFieldError(f"{at}.tool_call_id", "must be the id of a tool call")
@@ -169,7 +169,7 @@ def _check_result(at: str, message: dict[str, Any], waiting: dict[str, None]) ->
     del waiting[call_id]
 
 
-def _call_ids(at: str, message: dict[str, Any]) -> list[str]:
+def _call_ids(at: str, message: dict[str, object]) -> list[str]:
     calls = message.get("tool_calls") if message["role"] == "assistant" else None
     if calls is None:
         return []
@@ -193,7 +193,7 @@ def _call_ids(at: str, message: dict[str, Any]) -> list[str]:
     return found
 
 
-def _check_tool(at: str, tool: Any) -> None:
+def _check_tool(at: str, tool: object) -> None:
     if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
         raise RequestFieldError(at, "must be an object with a 'type', usually 'function'")
     if tool["type"] != "function":

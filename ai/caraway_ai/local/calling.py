@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
 
 from caraway_ai.local.written_calls import WrittenCallReader, chunks_of, has_calls, with_calls
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
@@ -99,7 +98,7 @@ def _functions(request: ChatRequest) -> list[JsonObject]:
     ]
 
 
-def _chosen(choice: Any) -> str | None:
+def _chosen(choice: object) -> str | None:
     """Return the name of the tool that must be called, where there is one."""
     if not isinstance(choice, Mapping):
         return None

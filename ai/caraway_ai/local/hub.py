@@ -33,12 +33,12 @@ def build(spec: ModelSpec) -> ChatModel:
     return LocalModel(spec, params, lambda tell: hub.download(name, tell))
 
 
-def _bar(tell: Tell) -> type[Any]:
+def _bar(tell: Tell) -> type[object]:
     """Return a class of progress bars that print nothing and report their progress."""
     from tqdm import tqdm  # type: ignore[import-untyped]  # the client of the hub needs it
 
     class ToldBar(tqdm):  # type: ignore[misc]  # it has no types
-        def __init__(self, *args: Any, **options: Any) -> None:
+        def __init__(self, *args: object, **options: object) -> None:
             # Only its own kind of bar knows the name of a group.
             options.pop("name", None)
             super().__init__(*args, **{**options, "disable": False, "file": io.StringIO()})

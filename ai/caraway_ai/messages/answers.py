@@ -50,7 +50,7 @@ class MessageEvents:
         self._streamed: int | None = None
         self._late: list[str] = []
         self._reason: str | None = None
-        self._spent: Any = None
+        self._spent: object = None
 
     def first_event(self) -> JsonObject:
         """Return the first event."""
@@ -158,7 +158,7 @@ def _thought(text: str) -> JsonObject:
     return {"type": "thinking", "thinking": text, "signature": ""}
 
 
-def _tool_use(id_: Any, name: Any, arguments: JsonObject) -> JsonObject:
+def _tool_use(id_: object, name: object, arguments: JsonObject) -> JsonObject:
     found = id_ or f"toolu_{secrets.token_hex(12)}"
     return {"type": "tool_use", "id": found, "name": name, "input": arguments}
 
@@ -176,7 +176,7 @@ def _reason(reason: str | None) -> str:
     return _REASONS.get(reason or "", "end_turn")
 
 
-def _usage(counts: Any) -> JsonObject:
+def _usage(counts: object) -> JsonObject:
     counts = counts if isinstance(counts, dict) else {}
     cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
     return {

@@ -65,7 +65,7 @@ def wants_thoughts(body: JsonObject) -> bool:
     return (body.get("thinking") or {}).get("type") not in (None, "disabled")
 
 
-def _check(body: Any) -> None:
+def _check(body: object) -> None:
     if not isinstance(body, dict):
         raise RequestFieldError("", "the request body must be a JSON object")
     for name, value in body.items():
@@ -124,13 +124,13 @@ def _messages(at: str, message: Any) -> list[JsonObject]:
     return [*results, said] if parts or calls or not results else results
 
 
-def _content(parts: Sequence[JsonObject]) -> Any:
+def _content(parts: Sequence[JsonObject]) -> object:
     if all(part["type"] == "text" for part in parts):
         return "".join(part["text"] for part in parts) or None
     return list(parts)
 
 
-def _blocks(at: str, content: Any) -> list[JsonObject]:
+def _blocks(at: str, content: object) -> list[JsonObject]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if not isinstance(content, list) or not content:

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion, JsonObject
 
@@ -18,7 +17,7 @@ _REASONS = {
 }
 
 
-def completion(answer: Any) -> ChatCompletion:
+def completion(answer: object) -> ChatCompletion:
     """Return a whole answer.
 
     Raises:

@@ -1,7 +1,6 @@
 """Translates chat requests into those of Anthropic's messages API; pure functions."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from caraway_ai.chat.checking import RequestFieldError
 from caraway_ai.protocols import ChatRequest, JsonObject
@@ -110,7 +109,7 @@ def _part(at: str, part: JsonObject) -> JsonObject:
             )
 
 
-def _source(at: str, url: Any) -> JsonObject:
+def _source(at: str, url: object) -> JsonObject:
     data = translating.data_url(at, url)
     if data is None:
         return {"type": "url", "url": url}

@@ -4,7 +4,6 @@ import json
 import secrets
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from caraway_ai.chat.checking import RequestFieldError
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest, JsonObject
@@ -191,7 +190,7 @@ def _tools(request: ChatRequest) -> JsonObject | None:
     functions = translating.functions_of(request, PROVIDER)
     if not functions:
         return None
-    choice: Any = request.get("tool_choice") or "auto"
+    choice: object = request.get("tool_choice") or "auto"
     specs = []
     for function in functions:
         schema = function.get("parameters") or {"type": "object", "properties": {}}

@@ -58,7 +58,7 @@ class FailureReader:
     """The param that holds the key, for messages."""
     secrets: tuple[str, ...]
 
-    def of_status(self, status: int, headers: Mapping[str, str], body: Any) -> ModelError:
+    def of_status(self, status: int, headers: Mapping[str, str], body: object) -> ModelError:
         """Return the error for an answer that is not 2xx."""
         words = read_words(body)
         if status in (401, 403) or (status == 400 and _BAD_KEY.search(words.message)):
@@ -97,7 +97,7 @@ class FailureReader:
             return self._input(words)
         return self._error(f"its provider failed (status {status}); try again", "failed")
 
-    def in_stream(self, body: Any) -> ModelError:
+    def in_stream(self, body: object) -> ModelError:
         """Return the error for one that a provider sends in the middle of a stream."""
         words = read_words(body)
         status = body.get("code") if isinstance(body, dict) else None
@@ -169,7 +169,7 @@ class FailureReader:
         return ModelAwayError(f"model '{self.model}': {message}", type_, wait_s)
 
 
-def read_words(body: Any) -> ProviderWords:
+def read_words(body: object) -> ProviderWords:
     """Read the error of an answer, in any of the shapes that providers use."""
     if isinstance(body, bytes | str):
         try:

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
 import httpx2
 import openai
@@ -98,7 +97,7 @@ class OpenAICompatible:
                 yield check.check_chunk(chunk)
         check.end()
 
-    def read_whole(self, response: httpx2.Response, needed: str) -> Any:
+    def read_whole(self, response: httpx2.Response, needed: str) -> object:
         """Return the JSON of an answer.
 
         Raises:
@@ -112,7 +111,7 @@ class OpenAICompatible:
             raise self._failures.in_stream(answer)
         return answer
 
-    async def read_stream(self, response: httpx2.Response) -> AsyncGenerator[Any, None]:
+    async def read_stream(self, response: httpx2.Response) -> AsyncGenerator[object, None]:
         """Yield the JSON of each event, until the stream ends or says that it is done.
 
         Raises:
@@ -139,7 +138,7 @@ class OpenAICompatible:
     async def aclose(self) -> None:
         await self._client.close()
 
-    def _chunk(self, event: event_streams.ServerEvent) -> Any:
+    def _chunk(self, event: event_streams.ServerEvent) -> object:
         try:
             chunk = orjson.loads(event.data)
         except ValueError as exc:

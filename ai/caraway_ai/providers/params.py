@@ -186,7 +186,7 @@ def _text_or_json(text: str) -> Any:
     return _json(text) if text[:1] in ("[", "{") else text
 
 
-_READERS: Mapping[str, Callable[[str], Any]] = {
+_READERS: Mapping[str, Callable[[str], object]] = {
     "number": _number,
     "integer": _integer,
     "boolean": _boolean,

@@ -17,11 +17,11 @@ Blocks = Callable[[str, str, JsonObject], Iterable[JsonObject]]
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
 
 
-def _is_off(value: Any) -> bool:
+def _is_off(value: object) -> bool:
     return value in (False, 0, None, {}, [], "")
 
 
-_HARMLESS: Mapping[str, Callable[[Any], bool]] = {
+_HARMLESS: Mapping[str, Callable[[object], bool]] = {
     "n": lambda value: value == 1,
     "logprobs": _is_off,
     "top_logprobs": _is_off,
@@ -108,7 +108,7 @@ class DataUrl:
         return base64.b64decode(self.base64)
 
 
-def data_url(at: str, text: Any) -> DataUrl | None:
+def data_url(at: str, text: object) -> DataUrl | None:
     """Return the file inside a URL, or None where it is an address.
 
     Raises:

@@ -54,7 +54,7 @@ def begun(body: JsonObject) -> JsonObject:
 
 
 def finished(
-    response: JsonObject, output: Iterable[JsonObject], reason: str | None, used: Any
+    response: JsonObject, output: Iterable[JsonObject], reason: str | None, used: object
 ) -> JsonObject:
     """Return a response with what the model said."""
     because = _INCOMPLETE.get(reason or "")
@@ -116,7 +116,7 @@ def call_item(id_: str, status: str, call_id: str, name: str, arguments: str) ->
             "name": name, "arguments": arguments}  # fmt: skip
 
 
-def annotation(given: Mapping[str, Any]) -> JsonObject:
+def annotation(given: Mapping[str, object]) -> JsonObject:
     """Return an annotation of the chat wire, which nests it below its type, as one here."""
     kind = given.get("type")
     inner = given.get(str(kind))
@@ -141,7 +141,7 @@ def usage(counts: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def chat_usage(counts: Any) -> dict[str, Any] | None:
+def chat_usage(counts: object) -> dict[str, object] | None:
     """Return the counts of tokens under the names of the chat wire."""
     if not isinstance(counts, Mapping):
         return None
@@ -154,5 +154,5 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _or_one(value: Any) -> Any:
+def _or_one(value: object) -> object:
     return 1.0 if value is None else value

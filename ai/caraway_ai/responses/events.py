@@ -67,7 +67,7 @@ class ResponseEvents:
         self._calls: dict[int, _Call] = {}
         self._items: list[_Text | _Call] = []
         self._reason: str | None = None
-        self._usage: Any = None
+        self._usage: object = None
 
     def first_events(self) -> Iterator[JsonObject]:
         """Yield the first events."""
@@ -205,7 +205,7 @@ class ResponseEvents:
             name=call.name, arguments="".join(call.arguments),
         )  # fmt: skip
 
-    def _event(self, type_: str, **fields: Any) -> JsonObject:
+    def _event(self, type_: str, **fields: object) -> JsonObject:
         event = {"type": type_, "sequence_number": self._number, **fields}
         self._number += 1
         return event

@@ -42,12 +42,12 @@ def prepared(
     return full
 
 
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _given(fields: Mapping[str, object]) -> dict[str, Any]:
     """Return the fields that were not left out; null is as good as nothing."""
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _flat(value: Any, inner: str) -> Any:
+def _flat(value: object, inner: str) -> object:
     """Return an object of the chat wire, which nests what this API has at the top."""
     if isinstance(value, dict) and isinstance(value.get(inner), dict):
         return {"type": value.get("type", inner), **value[inner]}

@@ -14,7 +14,7 @@ _TRANSLATED = frozenset(
     "model input instructions stream store previous_response_id max_output_tokens tools "
     "tool_choice text reasoning metadata".split()
 ) | frozenset(_SAME)
-_HARMLESS: Mapping[str, Callable[[Any], bool]] = {
+_HARMLESS: Mapping[str, Callable[[object], bool]] = {
     "background": lambda value: value is False,
     "include": lambda value: value == [],
     "truncation": lambda value: value == "disabled",
@@ -73,7 +73,7 @@ def check_native(body: JsonObject) -> None:
             )
 
 
-def input_items(given: Any) -> list[JsonObject]:
+def input_items(given: object) -> list[JsonObject]:
     """Return an input as a list of items.
 
     Raises:
@@ -245,7 +245,7 @@ def _choice(choice: Any) -> Any:
     )
 
 
-def _format(wanted: Any) -> JsonObject | None:
+def _format(wanted: object) -> JsonObject | None:
     if wanted is None or wanted == {"type": "text"}:
         return None
     if wanted == {"type": "json_object"}:

@@ -140,7 +140,7 @@ def _values(
     return sampled
 
 
-def _short_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _short_row(row: Mapping[str, object]) -> dict[str, object]:
     return {name: _short(value) for name, value in row.items()}
 
 
@@ -148,5 +148,5 @@ def _short(value: Any) -> Any:
     return f"{value[:_LONGEST_VALUE]}..." if _is_cut(value) else value
 
 
-def _is_cut(value: Any) -> bool:
+def _is_cut(value: object) -> bool:
     return isinstance(value, str) and len(value) > _LONGEST_VALUE

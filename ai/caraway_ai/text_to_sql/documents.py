@@ -97,7 +97,7 @@ def as_markdown(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _dataset(described: DescribedTable) -> dict[str, Any]:
+def _dataset(described: DescribedTable) -> dict[str, object]:
     table = described.table
     schema, _, bare = table.name.rpartition(".")
     return {
@@ -129,7 +129,7 @@ def _dataset(described: DescribedTable) -> dict[str, Any]:
     }
 
 
-def _column(described: DescribedTable, column: KnownColumn) -> dict[str, Any]:
+def _column(described: DescribedTable, column: KnownColumn) -> dict[str, object]:
     table, name = described.table, column.name
     unique = [each.columns for each in table.indexes if each.is_unique]
     return {
@@ -147,12 +147,12 @@ def _column(described: DescribedTable, column: KnownColumn) -> dict[str, Any]:
     }
 
 
-def _index(columns: Sequence[str], kind: str, source: str = "acceleration") -> dict[str, Any]:
+def _index(columns: Sequence[str], kind: str, source: str = "acceleration") -> dict[str, object]:
     name = f"{'_'.join(columns)}_{kind}"
     return {"name": name, "columns": list(columns), "kind": kind, "source": source}
 
 
-def _vector(table: TableName, searched: SearchedColumn) -> dict[str, Any]:
+def _vector(table: TableName, searched: SearchedColumn) -> dict[str, object]:
     return {
         "column": searched.column,
         "function": "vector_search",
@@ -173,7 +173,7 @@ def _call(function: str, table: TableName, searched: SearchedColumn) -> str:
     return f"{function}({plain_table(table)}, 'query', {plain_name(searched.column)})"
 
 
-def _full_text(table: TableName, searched: SearchedColumn) -> dict[str, Any]:
+def _full_text(table: TableName, searched: SearchedColumn) -> dict[str, object]:
     return {
         "column": searched.column,
         "function": "text_search",
@@ -189,7 +189,7 @@ def _full_text(table: TableName, searched: SearchedColumn) -> dict[str, Any]:
 
 def _functions(
     tables: Sequence[DescribedTable], functions: Sequence[SqlFunction]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "summary": _summary(tables),
         "json": [],

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
 
 from caraway_ai.protocols import JsonObject, ResponsesModel
 from caraway_ai.tool_loop.rounds import ResponseRounds
@@ -121,7 +120,7 @@ def _shown(rounds: ResponseRounds, answer: JsonObject, output: list[JsonObject])
     return found
 
 
-def _needs_caller(rounds: ResponseRounds, output: Sequence[Mapping[str, Any]]) -> bool:
+def _needs_caller(rounds: ResponseRounds, output: Sequence[Mapping[str, object]]) -> bool:
     """True if there is a call that only the caller can answer."""
     done = {
         item.get("call_id") for item in output if str(item.get("type")).endswith("_call_output")

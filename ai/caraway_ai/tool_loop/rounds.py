@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_ai.protocols import ChatRequest, JsonObject
 from caraway_ai.tool_loop.calls import ToolCall
@@ -82,7 +81,7 @@ class ToolRounds:
             asked["tool_choice"] = "auto"
         return asked
 
-    def take_calls(self, content: Any, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    def take_calls(self, content: object, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Take the calls of one answer; return those to run."""
         self.round_count += 1
         kept = calls[:_MOST_CALLS]
@@ -112,7 +111,7 @@ class ToolRounds:
         """Return the calls and results that the loop has added to the conversation."""
         return self._added
 
-    def take_usage(self, usage: Any) -> None:
+    def take_usage(self, usage: object) -> None:
         """Add the usage of one answer."""
         if isinstance(usage, Mapping):
             self.usage = _sum(self.usage, usage)
@@ -141,7 +140,7 @@ def _described(tool: ToolDefinition) -> JsonObject:
     }
 
 
-def _sum(left: Mapping[str, Any], right: Mapping[str, Any]) -> JsonObject:
+def _sum(left: Mapping[str, object], right: Mapping[str, object]) -> JsonObject:
     total = dict(left)
     for name, value in right.items():
         before = total.get(name)
@@ -176,7 +175,7 @@ class ResponseRounds(ToolRounds):
         ]
         return calls[:_MOST_CALLS]
 
-    def is_own(self, item: Mapping[str, Any]) -> bool:
+    def is_own(self, item: Mapping[str, object]) -> bool:
         """True if an item is a call of a tool that the runtime runs."""
         name = item.get("name")
         return item.get("type") == "function_call" and isinstance(name, str) and self.runs(name)

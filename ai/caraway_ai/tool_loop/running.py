@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_ai.tool_loop.calls import ToolCall
 from caraway_ai.tool_loop.rounds import ToolRounds
@@ -82,5 +81,5 @@ def _error(message: str) -> str:
     return _dumped({"error": message})
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -85,7 +85,7 @@ def schema_fault(schema: object) -> str:
     return ""
 
 
-def _problems(schema: JsonSchema, given: dict[str, Any]) -> Iterator[str]:
+def _problems(schema: JsonSchema, given: dict[str, object]) -> Iterator[str]:
     from referencing.exceptions import Unresolvable
 
     try:

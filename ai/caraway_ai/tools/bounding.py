@@ -73,7 +73,7 @@ def cut(rows: list[Any]) -> dict[str, Any]:
     }
 
 
-def _is_cut(result: Any) -> bool:
+def _is_cut(result: object) -> bool:
     """Return whether these are the first rows of a result that was cut before."""
     return (
         isinstance(result, dict)

@@ -112,7 +112,7 @@ class BuiltinTools:
             ),
         ]
 
-    async def _list_datasets(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _list_datasets(self, arguments: Arguments, caller: ToolCaller) -> object:
         return [
             _listed(table)
             for table in self._data.tables(caller)
@@ -123,7 +123,7 @@ class BuiltinTools:
         read_rows = await self._data.query(arguments["query"], caller, self._rows)
         return bounding.cut(read_rows.rows) if read_rows.is_truncated else read_rows.rows
 
-    async def _table_schema(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _table_schema(self, arguments: Arguments, caller: ToolCaller) -> object:
         tables = [self._data.find(name, caller) for name in arguments["tables"]]
         is_full = arguments["output"] == "full"
         return [await self._described(table, caller, is_full) for table in tables]
@@ -149,7 +149,7 @@ class BuiltinTools:
             described["primary_key"] = list(table.primary_key)
         return {**described, "columns": told}
 
-    async def _search(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _search(self, arguments: Arguments, caller: ToolCaller) -> object:
         asked = SearchAsked(
             text=arguments["text"],
             datasets=tuple(arguments.get("datasets", ())) or self._searchable(caller),
@@ -170,7 +170,7 @@ class BuiltinTools:
             raise NotFoundError("no dataset can be searched; query with SQL instead")
         return tuple(names)
 
-    async def _get_readiness(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _get_readiness(self, arguments: Arguments, caller: ToolCaller) -> object:
         components = self._data.components()
         if caller.tables is None:
             return components
@@ -209,7 +209,7 @@ def _texts(description: str) -> JsonSchema:
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
-_SEARCH: Mapping[str, Any] = {
+_SEARCH: Mapping[str, object] = {
     "text": _text("What to look for, in plain words."),
     "datasets": _texts("The datasets to search; all that can be searched without it."),
     "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_SEARCHED, "default": 10},

@@ -125,7 +125,7 @@ def _decoded(body: bytes, charset: str) -> str:
         return body.decode(errors="replace")
 
 
-def _addressed(url: str, arguments: Arguments) -> tuple[str, dict[str, Any]]:
+def _addressed(url: str, arguments: Arguments) -> tuple[str, dict[str, object]]:
     """Fill arguments into the address, and return those that are not in it."""
     used = set(_IN_URL.findall(url))
 

@@ -101,7 +101,7 @@ class ToolInvocation:
         return {"tool_id": name, "result": result}
 
 
-def _told(match: ToolMatch) -> dict[str, Any]:
+def _told(match: ToolMatch) -> dict[str, object]:
     return {
         "tool_id": match.tool.name,
         "description": match.tool.description,

@@ -24,7 +24,7 @@ class SamplingTool:
     name: str
     description: str
     parameters: JsonSchema
-    run: Callable[[Arguments, ToolCaller], Awaitable[Any]]
+    run: Callable[[Arguments, ToolCaller], Awaitable[object]]
 
 
 def tools(data: DataAccess, limits: RowLimits) -> Sequence[SamplingTool]:
@@ -73,7 +73,7 @@ def tools(data: DataAccess, limits: RowLimits) -> Sequence[SamplingTool]:
 
 async def _random(
     data: DataAccess, limits: RowLimits, arguments: Arguments, caller: ToolCaller
-) -> Any:
+) -> object:
     table = quoted_table(data.find(arguments["tbl"], caller).name)
     sql = f"SELECT * FROM {table} ORDER BY random() LIMIT {arguments['limit']}"
     return await _rows(data, sql, caller, limits)
@@ -81,7 +81,7 @@ async def _random(
 
 async def _top(
     data: DataAccess, limits: RowLimits, arguments: Arguments, caller: ToolCaller
-) -> Any:
+) -> object:
     table = data.find(arguments["tbl"], caller)
     columns = await data.columns(table.name, caller)
     order = ", ".join(_keys(arguments["order_by"], table, columns))
@@ -91,7 +91,7 @@ async def _top(
 
 async def _distinct(
     data: DataAccess, limits: RowLimits, arguments: Arguments, caller: ToolCaller
-) -> Any:
+) -> object:
     table = data.find(arguments["tbl"], caller)
     known_columns = await data.columns(table.name, caller)
     asked = arguments.get("cols") or [each.name for each in known_columns][:_MOST_COLUMNS]

@@ -99,7 +99,7 @@ class Toolbox:
         """
         return await self.use(self.find(name), arguments, caller)
 
-    async def use(self, tool: Tool, arguments: object, caller: ToolCaller) -> Any:
+    async def use(self, tool: Tool, arguments: object, caller: ToolCaller) -> object:
         """Check the arguments, call the tool within the limits, and record the call.
 
         Raises:

@@ -72,7 +72,7 @@ class WebSearchTool:
         return {"answer": text, "sources": _sources(answer)}
 
 
-def _sources(answer: Mapping[str, Any]) -> list[dict[str, str]]:
+def _sources(answer: Mapping[str, object]) -> list[dict[str, str]]:
     listed = answer.get("search_results") or answer.get("citations")
     found = []
     for each in listed if isinstance(listed, list) else ():

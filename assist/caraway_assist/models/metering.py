@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_ai.protocols import (
     ChatChunk,
@@ -59,7 +58,7 @@ class CallRecord:
         else:
             self.code, self.error = "internal", "internal error; the log has the cause"
 
-    def take_usage(self, usage: Any) -> None:
+    def take_usage(self, usage: object) -> None:
         if isinstance(usage, dict):
             self.usage = {k: v for k, v in usage.items() if type(v) is int and v >= 0}
 

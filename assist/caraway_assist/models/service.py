@@ -226,7 +226,7 @@ class Models:
         tools = self.tools_of(state, replace(caller, span=record.span))
         return ResponsesCall(loaded, ResponsesLoop(loaded.responses, tools), record, self._history)
 
-    def _record(self, name: str, given: Any, caller: ModelCaller) -> CallRecord:
+    def _record(self, name: str, given: object, caller: ModelCaller) -> CallRecord:
         record = CallRecord(caller.span.child(), TASK, {"model": name})
         if self._history.settings.captures_output:
             record.input = _text(given)

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_ai.loaded import Loaded
 from caraway_ai.protocols import ChatModel, ResponsesModel
@@ -32,7 +31,7 @@ class LoadedModel:
 
     chat: ChatModel
     limits: ModelLimits
-    defaults: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, object] = field(default_factory=dict)
     system_prompt: str | None = None
     check_period_s: float = 300.0
     responses: ResponsesModel | None = None

@@ -137,7 +137,7 @@ class NsqlService:
         self,
         question: DataQuestion,
         asker: Asker,
-        attempt: Callable[[str, frozenset[TableName], Asker], Any],
+        attempt: Callable[[str, frozenset[TableName], Asker], object],
     ) -> WrittenQuery[Any]:
         """Write a statement, and record that in the task history."""
         span = replace(asker.span.child(), principal=asker.principal.id)

@@ -47,7 +47,7 @@ def merged(
         for place, identity in enumerate(identities):
             own.setdefault(identity, place)
         places.append(own)
-    scored: Iterable[tuple[Any, float]]
+    scored: Iterable[tuple[object, float]]
     if keeps_scores:
         (own,), scores = places, rankings[0].scores.to_pylist()
         scored = ((identity, scores[place]) for identity, place in own.items())
@@ -62,7 +62,7 @@ def merged(
     ]
 
 
-def _in_order(fused: Iterable[FusedRow[Any]]) -> Iterator[FusedRow[Any]]:
+def _in_order(fused: Iterable[FusedRow[object]]) -> Iterator[FusedRow[object]]:
     """Order consecutive rows of equal score by their keys."""
     for _, equal in groupby(fused, _SCORE):
         rows = list(equal)
@@ -74,7 +74,7 @@ def _by_key(row: FusedRow[Any]) -> list[tuple[bool, bool, Any]]:
     return list(map(_orderable, row.key))
 
 
-def _orderable(value: Any) -> tuple[bool, bool, Any]:
+def _orderable(value: object) -> tuple[bool, bool, object]:
     """Return a key that puts NULL last and NaN, whose text stands for it, before that."""
     return value is None, isinstance(value, str), 0 if value is None else value
 
@@ -87,7 +87,7 @@ def _identities(rows: pa.Table, key: Sequence[str]) -> list[Hashable]:
     return list(zip(*(_hashable(rows.column(name)) for name in names), strict=True))
 
 
-def _hashable(column: pa.ChunkedArray) -> list[Any]:
+def _hashable(column: pa.ChunkedArray) -> list[object]:
     """Return values of a column: of lists, structs and NaN their texts, which equal ones share."""
     values: list[Any] = times.as_numbers(column).to_pylist()
     if types.is_nested(column.type):

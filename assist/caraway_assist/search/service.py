@@ -218,7 +218,7 @@ def _are_comparable(made: Sequence[Ranking], tables: Sequence[SearchableTable]) 
     return len(kinds) == 1
 
 
-def _best(tables: Sequence[SearchedTable], request: SearchRequest) -> list[dict[str, Any]]:
+def _best(tables: Sequence[SearchedTable], request: SearchRequest) -> list[dict[str, object]]:
     """Return the best rows of all tables; ties are in the order of the request."""
     places = [
         (-row.score, number, place)
@@ -287,7 +287,7 @@ def _result(
     searched: SearchedTable,
     row: MergedRow,
     values: tuple[orjson.Fragment | None, orjson.Fragment | None],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     matches: dict[str, list[str]] = {}
     for place in row.places:
         for column, text in merging.matches(searched.ranked[place.ranking], place.row).items():

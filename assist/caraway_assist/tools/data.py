@@ -248,7 +248,7 @@ def _encoded(batch: Any) -> bytes:
     return b"".join(parts)
 
 
-def _within(rows: list[dict[str, Any]], most_bytes: int) -> list[dict[str, Any]]:
+def _within(rows: list[dict[str, object]], most_bytes: int) -> list[dict[str, object]]:
     used = 0
     for number, row in enumerate(rows):
         used += len(orjson.dumps(row)) + 1

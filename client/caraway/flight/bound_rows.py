@@ -35,8 +35,7 @@ def ticket(sql: str, row: pa.RecordBatch) -> bytes:
     return content
 
 
-# Any: whatever a caller gives.
-def _column(name: str, value: Any) -> pa.Array:
+def _column(name: str, value: object) -> pa.Array:
     if isinstance(value, pa.Scalar):
         return pa.array([value.as_py()], value.type)
     if isinstance(value, memoryview | bytearray):

@@ -14,8 +14,7 @@ WAIT_S = 2.0
 UNFINISHED = frozenset({"queued", "in_progress"})
 
 
-# Any: the arguments of the method.
-def first_page(fetch: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def first_page(fetch: Callable[..., object], arguments: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments of a method for its first page; some lists have one page only."""
     is_paged = "limit" in inspect.signature(fetch).parameters
     return {"limit": PAGE, **arguments} if is_paged else dict(arguments)

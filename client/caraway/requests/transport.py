@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -216,8 +215,7 @@ def _api_error(response: httpx.Response) -> ApiError:
     )
 
 
-# Any: JSON.
-def _error_object(text: str) -> dict[str, Any]:
+def _error_object(text: str) -> dict[str, object]:
     """Return an error object, or nothing if the body is plain text.
 
     Some routes send plain text, others `{"error": text}` or `{"message": text}`.

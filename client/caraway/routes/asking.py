@@ -26,7 +26,7 @@ def nsql(transport: Transport, query: str, options: Mapping[str, Any]) -> Row:
     return {"row_count": len(answer["data"]), **answer}
 
 
-def nsql_generate_sql(transport: Transport, query: str, options: Mapping[str, Any]) -> str:
+def nsql_generate_sql(transport: Transport, query: str, options: Mapping[str, object]) -> str:
     """Return the statement that a model writes for a question."""
     return _post(transport, "/v1/nsql", "application/sql", {"query": query, **options}).strip()
 
@@ -49,7 +49,7 @@ def _match(sent: Row) -> Row:
     return {"matches": {}, "data": {}, "primary_key": {}, **others, "score": score}
 
 
-def _post(transport: Transport, path: str, accept: str, fields: Mapping[str, Any]) -> str:
+def _post(transport: Transport, path: str, accept: str, fields: Mapping[str, object]) -> str:
     # Options that were not given are left out: their defaults are the server's.
     given = {name: _listed(value) for name, value in fields.items() if value is not None}
     request = ApiRequest(

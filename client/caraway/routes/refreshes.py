@@ -92,13 +92,13 @@ class RefreshApi:
     transport: Transport
     sleep: Sleep
 
-    def request_refresh(self, name: str, overrides: Mapping[str, Any]) -> str:
+    def request_refresh(self, name: str, overrides: Mapping[str, object]) -> str:
         """Request a refresh and return the server's message."""
         # A retry may refresh the dataset twice, which does no harm.
         answer = self._send("POST", f"{_path(name)}/refresh", overrides)
         return str(parsing.parse_object(answer).get("message", ""))
 
-    def configure(self, name: str, settings: Mapping[str, Any]) -> None:
+    def configure(self, name: str, settings: Mapping[str, object]) -> None:
         """Change the refresh settings of a dataset."""
         self._send("PATCH", _path(name), settings)
 

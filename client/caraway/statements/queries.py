@@ -236,7 +236,7 @@ class QueryHandle:
 
 def submission(
     sql: str,
-    parameters: Mapping[str, Any] | Sequence[Any] | None,
+    parameters: Mapping[str, object] | Sequence[object] | None,
     timeout_seconds: float | None,
     maximum_size: int | None,
 ) -> Row:

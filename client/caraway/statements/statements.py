@@ -131,7 +131,7 @@ def encode_statement(sql: str, parameters: Parameters | None) -> tuple[bytes, st
     return encode_json({"sql": sql, "parameters": given}), "application/json"
 
 
-def encode_json(document: Mapping[str, Any]) -> bytes:
+def encode_json(document: Mapping[str, object]) -> bytes:
     """Encode a document whose values may be dates and decimals.
 
     Raises:

@@ -32,7 +32,7 @@ class Channel(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._pending = bytearray()
-        self._message: Any = None
+        self._message: object = None
         self._body: pa.Buffer | None = None
         self._room: memoryview | None = None
         """The part of the body that is still to be read."""

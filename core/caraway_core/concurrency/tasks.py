@@ -100,7 +100,7 @@ def begin(work: Coroutine[Any, Any, _Result], kind: str = "") -> "asyncio.Task[_
     return task
 
 
-async def together(work: Sequence[Coroutine[Any, Any, _Result]]) -> list[_Result]:
+async def together(work: Sequence[Coroutine[object, object, _Result]]) -> list[_Result]:
     """Wait for all; the first failure ends the others and is raised."""
     if len(work) == 1:
         return [await work[0]]

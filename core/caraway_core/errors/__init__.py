@@ -53,7 +53,7 @@ What each class means to a client (its status, its code, a retry) is one table: 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 
@@ -81,13 +81,13 @@ class CarawayError(Exception):
         super().__init__(message)
         self.message = message
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Errors cross between processes; by default only `args` would, which is the message.
         return _restored, (type(self), self.args, self.__dict__)
 
 
 def _restored(
-    class_: type[CarawayError], args: tuple[Any, ...], fields: dict[str, Any]
+    class_: type[CarawayError], args: tuple[object, ...], fields: dict[str, object]
 ) -> CarawayError:
     error = class_.__new__(class_)
     error.args = args

@@ -22,7 +22,7 @@ def parse(text: str | bytes) -> Any:
     return _parsed(text, _decoder)
 
 
-def parse_exactly(text: str | bytes) -> Any:
+def parse_exactly(text: str | bytes) -> object:
     """Do as `parse`, and return numbers with a point or exponent as decimals.
 
     Raises: as `parse`.
@@ -30,7 +30,7 @@ def parse_exactly(text: str | bytes) -> Any:
     return _parsed(text, _exact_decoder)
 
 
-def _parsed(text: str | bytes, decoder: json.JSONDecoder) -> Any:
+def _parsed(text: str | bytes, decoder: json.JSONDecoder) -> object:
     try:
         if isinstance(text, bytes):
             text = text.decode()
@@ -50,7 +50,7 @@ def _parsed(text: str | bytes, decoder: json.JSONDecoder) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen = set[str]()
@@ -77,7 +77,7 @@ def _decimal(digits: str) -> Decimal:
     return Decimal(digits)
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON value")
 
 

@@ -66,7 +66,7 @@ class Plugins(Mapping[str, "EntryPoint"]):
             loaded = point.load()
             return loaded.load() if isinstance(loaded, Declaration) else loaded
 
-    def build(self, name: str, *arguments: Any, **named: Any) -> Any:
+    def build(self, name: str, *arguments: object, **named: object) -> Any:
         """Import what has this name and call it.
 
         Raises:

@@ -56,7 +56,7 @@ class Model(Section):
     may read; empty means all.
     """
 
-    KEYS: ClassVar[Mapping[str, Any]] = {"dependsOn": TextList}
+    KEYS: ClassVar[Mapping[str, object]] = {"dependsOn": TextList}
     FIRST: ClassVar[tuple[str, ...]] = ("from",)
 
     name: Annotated[Written, After(names.component)]

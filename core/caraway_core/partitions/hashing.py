@@ -15,7 +15,6 @@ All of it is done by Arrow's kernels, on slices that stay in the processor's cac
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -258,5 +257,5 @@ def _mixed(words: pa.Array) -> pa.Array:
 
 
 @functools.cache
-def _word(value: int) -> Any:
+def _word(value: int) -> object:
     return pa.scalar(value, pa.uint64())

@@ -63,7 +63,7 @@ def _allowed(term: Term, facts: Sequence[Fact], schema: pa.Schema) -> frozenset[
     return frozenset.intersection(*(frozenset(naming.plain_values(values)) for values in known))
 
 
-def _understood(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
+def _understood(values: Sequence[object], type_: pa.DataType) -> pa.Array | None:
     """Convert literals to a column's type, without NULL, which equals nothing."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
@@ -76,7 +76,7 @@ def _understood(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
         return None
 
 
-def _fits(value: Any, type_: pa.DataType) -> bool:
+def _fits(value: object, type_: pa.DataType) -> bool:
     """Return whether SQL compares the literal with the column without casting the column."""
     try:
         kind = hashing.family(type_).partition("(")[0]

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 from caraway_core.concurrency import tasks
 from caraway_core.settings import Address
@@ -62,7 +61,7 @@ def _wait(within_s: float, head: Address | None, gone_s: float, last_s: float) -
 
 
 async def unless_gone(
-    work: Coroutine[Any, Any, object],
+    work: Coroutine[object, object, object],
     head: Address,
     answers: Callable[[Address], bool] | None = None,
     for_s: float = _GONE_S,

@@ -96,7 +96,7 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
-def _ids() -> dict[str, Any]:
+def _ids() -> dict[str, object]:
     ids = {"query_id": query_id.get(), "trace_id": trace_id.get()}
     return {name: value for name, value in ids.items() if value}
 
@@ -115,13 +115,13 @@ def _time(record: logging.LogRecord) -> str:
     return moment.isoformat(timespec="milliseconds")
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     text = _printable(str(value))
     is_plain = text and not any(each in text for each in ' "=\\')
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
-def _json(event: dict[str, Any]) -> str:
+def _json(event: dict[str, object]) -> str:
     try:
         return json.dumps(event, default=str, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

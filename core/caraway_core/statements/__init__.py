@@ -93,7 +93,7 @@ class GivenRows:
         """Give rows a name."""
         return cls(name, rows, schema)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _given, (self.name, _encoded(self.rows), self.schema, self.target, self.replaces)
 
 

@@ -297,7 +297,7 @@ def _offset(value: int) -> int:
     return value
 
 
-_MAKERS: dict[str, Callable[[Scope, Any], PlanTerm]] = {
+_MAKERS: dict[str, Callable[[Scope, object], PlanTerm]] = {
     "literal": Scope._literal,
     "selection": Scope._selection,
     "scalar_function": Scope._scalar,

@@ -263,7 +263,7 @@ class PlanWriter:
         elif word.endswith("ANTI JOIN"):
             self._losses.check_anti(found.expression, columns)
 
-    def _cross(self, found: Any, outer: Scope | None) -> Block:
+    def _cross(self, found: object, outer: Scope | None) -> Block:
         only(found, "common", "left", "right")
         left, right = self._sides(found, outer)
         source = f"{left.source} CROSS JOIN {right.source}"
@@ -355,7 +355,7 @@ def _checked(value: int | None) -> int | None:
 
 
 _WRITING = "a plan that writes"
-_MAKERS: dict[str, Callable[[PlanWriter, Any, Scope | None], Block]] = {
+_MAKERS: dict[str, Callable[[PlanWriter, object, Scope | None], Block]] = {
     "read": PlanWriter._read,
     "filter": PlanWriter._filter,
     "project": PlanWriter._project,

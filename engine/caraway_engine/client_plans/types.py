@@ -1,7 +1,6 @@
 """Types of Substrait: their names in SQL, and whether the columns of a table have them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pyarrow as pa
 from substrait.type_pb2 import Type
@@ -178,7 +177,7 @@ def _is_bytes(arrow: pa.DataType) -> bool:
     return any(test(arrow) for test in tests)
 
 
-_TESTS: dict[str, Callable[[Any], bool]] = {
+_TESTS: dict[str, Callable[[object], bool]] = {
     "bool": pa.types.is_boolean,
     "fp32": pa.types.is_float32,
     "fp64": pa.types.is_float64,

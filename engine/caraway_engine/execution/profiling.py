@@ -9,7 +9,7 @@ from caraway_core.protocols.profiles import OperatorProfile
 _MOST_TEXT = 160
 
 
-def operators(plan: Any) -> tuple[OperatorProfile, ...]:
+def operators(plan: object) -> tuple[OperatorProfile, ...]:
     """Return the metrics of each operator of an executed plan, from the last to the scans."""
     return tuple(_operators(plan, 0))
 

@@ -52,7 +52,7 @@ class StartedPlan:
     is_product: bool = False
     is_waiting: bool = False
     holds: object = None
-    start_again: Callable[[], Any] | None = None
+    start_again: Callable[[], object] | None = None
     read: RowsAhead | None = None
 
 

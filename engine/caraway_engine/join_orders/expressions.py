@@ -29,7 +29,7 @@ def conjuncts(expression: Any) -> Iterator[Any]:
         yield from conjuncts(part)
 
 
-def is_movable(expression: Any) -> bool:
+def is_movable(expression: object) -> bool:
     """Return whether a condition may be computed at another place in a tree of joins."""
     try:
         return all(part.kind in _MOVABLE for part in plan_nodes.inside(expression))

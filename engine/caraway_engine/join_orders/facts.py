@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from caraway_core.ids import TableName
 
@@ -44,7 +43,7 @@ FactsOf = Callable[[TableName], RowFacts | None]
 """Returns the facts of a table, or None if nothing is known."""
 
 
-def number_of(value: Any) -> float | None:
+def number_of(value: object) -> float | None:
     """Return a value as a number that orders like it, or None for other types."""
     match value:
         case bool():

@@ -132,7 +132,7 @@ class Members:
                 left, right = (self._columns[name] for name in edge.columns)
                 yield left == right
 
-    def _type_of(self, expression: Any) -> pa.DataType | None:
+    def _type_of(self, expression: object) -> pa.DataType | None:
         """Return the type of an expression over one plan."""
         owners = {self._owners.get(name) for name in expressions.columns(expression)}
         if len(owners) != 1 or (owner := owners.pop()) is None:

@@ -149,7 +149,9 @@ class _Ordering:
             return self._narrowed(plan, grouping, source.plan, source.column)
         return None
 
-    def _narrowed(self, plan: Any, grouping: keys.Grouping, source: Any, column: Expr) -> DataFrame:
+    def _narrowed(
+        self, plan: object, grouping: keys.Grouping, source: object, column: Expr
+    ) -> DataFrame:
         """Return a plan whose grouping reads only rows with the values of a column."""
         alias = f"__keys_{next(self._numbers)}"
         values = rebuilding.frame(self._context, source).select(column.alias("value")).alias(alias)
@@ -168,7 +170,7 @@ class _Ordering:
         return _above(plan, grouping, rows)
 
 
-def _region_of(raw: Any) -> JoinRegion:
+def _region_of(raw: object) -> JoinRegion:
     try:
         found = regions.region(raw)
     except NotMovableError:

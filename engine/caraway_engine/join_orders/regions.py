@@ -45,7 +45,7 @@ class Filtering:
 class JoinRegion:
     """Plans that are joined, the conditions of their inner joins, and joins that filter them."""
 
-    leaves: list[Any] = field(default_factory=list)
+    leaves: list[object] = field(default_factory=list)
     conditions: list[JoinCondition] = field(default_factory=list)
     filtering: list[Filtering] = field(default_factory=list)
     shape: JoinOrder = 0

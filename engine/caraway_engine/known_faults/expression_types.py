@@ -16,7 +16,7 @@ from caraway_engine.known_faults.syntax import Tree
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _CASE = re.compile(r"\bcase\b", re.IGNORECASE)
 _COALESCE = "coalesce(__a, __b)"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Types:
@@ -25,7 +25,7 @@ class Types:
     def __init__(
         self,
         context: SessionContext,
-        parameters: Mapping[str, Any] = _NOTHING,
+        parameters: Mapping[str, object] = _NOTHING,
         known: KnownSchemas | None = None,
     ) -> None:
         self._context = context

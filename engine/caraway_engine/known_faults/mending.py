@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa
 from datafusion import SessionContext
@@ -55,7 +54,7 @@ from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 # The `*` of `SELECT *` and `count(*)` is not arithmetic.
 _COMPUTES = r"[-+/%]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
@@ -115,7 +114,7 @@ _REMEDIES: tuple[Guard, ...] = (
 def mend(
     context: SessionContext,
     sql: str,
-    parameters: Mapping[str, Any] = _NOTHING,
+    parameters: Mapping[str, object] = _NOTHING,
     unmeasured: frozenset[str] = _ALL_MEASURED,
     known: KnownSchemas | None = None,
     believed: AssumedConstants = _NO_CONSTANTS,

@@ -31,7 +31,7 @@ def forbidden(
     return _NONE
 
 
-def _is_nested(context: SessionContext, side: Any, key: Any) -> bool:
+def _is_nested(context: SessionContext, side: object, key: object) -> bool:
     frame = context.create_dataframe_from_logical_plan(LogicalPlan(side))
     (type_,) = pa.schema(frame.select(Expr(key)).schema()).types
     if not pa.types.is_nested(type_):

@@ -32,7 +32,7 @@ from caraway_engine.statements import bounds
 
 logger = logging.getLogger(__name__)
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 _ALL_MEASURED: frozenset[str] = frozenset()
 
 

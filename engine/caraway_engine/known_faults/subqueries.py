@@ -100,7 +100,7 @@ def _drop_distinct(query: Tree) -> bool:
     return True
 
 
-def _is_safe_negated(found: dict[str, Any], scope: SelectScope, types: Types) -> bool:
+def _is_safe_negated(found: dict[str, object], scope: SelectScope, types: Types) -> bool:
     """Return whether the engine finds the NULLs of a NOT IN.
 
     It needs a key to join by, and has none if the value is a constant, or may be simplified to one.
@@ -195,7 +195,7 @@ def _check_limit(query: Tree, scope: SelectScope, types: Types) -> None:
         )
 
 
-def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree:
+def _three_valued(found: dict[str, object], scope: SelectScope, types: Types) -> Tree:
     query = found["subquery"]
     if _is_of_constants(found, scope, types):
         plain = _found({**found, "subquery": syntax.copied(query)})
@@ -216,7 +216,7 @@ def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tr
     )}  # fmt: skip
 
 
-def _is_of_constants(found: dict[str, Any], scope: SelectScope, types: Types) -> bool:
+def _is_of_constants(found: dict[str, object], scope: SelectScope, types: Types) -> bool:
     """Return whether an IN looks for a value of constants in a subquery that stands alone."""
     has_others = any(syntax.columns(found["expr"])) or scopes.is_costly(found["expr"])
     return not has_others and types.can_stand_alone(found["subquery"], scope)

@@ -145,7 +145,7 @@ def _all_valid(columns: Sequence[pa.Array]) -> pa.Array:
     return valid
 
 
-def _plain(column: pa.Array) -> list[Any]:
+def _plain(column: pa.Array) -> list[object]:
     types, kind = pa.types, column.type
     if types.is_dictionary(kind):
         return _plain(column.dictionary_decode())

@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
 from urllib.parse import parse_qsl
 
 from datafusion import SessionContext, object_store
@@ -13,7 +12,7 @@ from datafusion import SessionContext, object_store
 from caraway_core.tables import StoreSpec, TableSpec
 
 _KEPT = 256
-_made: OrderedDict[str, Any] = OrderedDict()
+_made: OrderedDict[str, object] = OrderedDict()
 _lock = Lock()
 
 
@@ -23,7 +22,7 @@ def register(context: SessionContext, spec: TableSpec) -> None:
         context.register_object_store(f"{store.kind}://", _made_once(store), host=store.alias)
 
 
-def _made_once(spec: StoreSpec) -> Any:
+def _made_once(spec: StoreSpec) -> object:
     with _lock:
         if spec.alias not in _made:
             with _environment(_unnamed(spec)):
@@ -33,7 +32,7 @@ def _made_once(spec: StoreSpec) -> Any:
         return _made[spec.alias]
 
 
-def _s3(bucket: str, options: Mapping[str, str]) -> Any:
+def _s3(bucket: str, options: Mapping[str, str]) -> object:
     return object_store.AmazonS3(
         bucket,
         region=options.get("region"),
@@ -45,11 +44,11 @@ def _s3(bucket: str, options: Mapping[str, str]) -> Any:
     )
 
 
-def _gs(bucket: str, options: Mapping[str, str]) -> Any:
+def _gs(bucket: str, options: Mapping[str, str]) -> object:
     return object_store.GoogleCloud(bucket, service_account_path=options.get("service_account"))
 
 
-def _abfss(container: str, options: Mapping[str, str]) -> Any:
+def _abfss(container: str, options: Mapping[str, str]) -> object:
     pairs = parse_qsl(options.get("sas_key", "").removeprefix("?"))
     return object_store.MicrosoftAzure(
         container,
@@ -65,7 +64,7 @@ def _abfss(container: str, options: Mapping[str, str]) -> Any:
     )
 
 
-_MAKERS: Mapping[str, Callable[[str, Mapping[str, str]], Any]] = {
+_MAKERS: Mapping[str, Callable[[str, Mapping[str, str]], object]] = {
     "s3": _s3,
     "gs": _gs,
     "abfss": _abfss,

@@ -33,7 +33,7 @@ def register(context: SessionContext) -> None:
 
 
 @functools.cache
-def _scalars() -> Sequence[Any]:
+def _scalars() -> Sequence[object]:
     vectors = [pa.list_(_VECTOR), *_QUERY]
     return (
         _scalar(names.VECTOR_SCORE, "vectors.scores", [_VECTOR, *_QUERY], pa.float64()),
@@ -44,7 +44,7 @@ def _scalars() -> Sequence[Any]:
 
 
 @functools.cache
-def _aggregates() -> Sequence[Any]:
+def _aggregates() -> Sequence[object]:
     return (
         udaf(
             TextStatisticsSum,
@@ -58,7 +58,7 @@ def _aggregates() -> Sequence[Any]:
     )
 
 
-def _scalar(name: str, place: str, takes: list[pa.DataType], gives: pa.DataType) -> Any:
+def _scalar(name: str, place: str, takes: list[pa.DataType], gives: pa.DataType) -> object:
     return udf(_safe(place), takes, gives, "immutable", name)
 
 

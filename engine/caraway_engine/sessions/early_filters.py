@@ -5,7 +5,6 @@ takes longer for each row that it decodes so. It pays where few rows pass, or wh
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,7 +23,7 @@ _PASSED_OVER, _SCATTERED = 0.15, 2.5
 """The cost of passing over a value by that of decoding it, and how many are decoded for one."""
 
 
-def pay(optimized: Any, facts_of: FactsOf) -> bool:
+def pay(optimized: object, facts_of: FactsOf) -> bool:
     """Return whether a statement that reads one table gains by an early filter.
 
     Any doubt means no: joins, tables of which nothing is known, conditions that may fail.
@@ -74,7 +73,7 @@ class _Reading:
             for name, field in self._fields.items()
         }
 
-    def cost(self, share: Callable[[Any], float]) -> float:
+    def cost(self, share: Callable[[object], float]) -> float:
         """Return the cost of reading with an early filter, by that of reading without.
 
         `share` returns the share of the rows that pass a condition. A scan without columns or

@@ -255,7 +255,7 @@ def _filled(lookup_shape: LookupShape, shape: StatementShape) -> PointLookup | N
     return PointLookup(lookup_shape, tuple(product(*columns))) if asked <= MOST_ROWS_ASKED else None
 
 
-def _fits(value: Any, accepted: range | None) -> bool:
+def _fits(value: object, accepted: range | None) -> bool:
     if accepted is None or isinstance(value, str):
         return accepted is None and isinstance(value, str)
     return value in accepted

@@ -141,7 +141,7 @@ class StatementSearches:
             if (searched := each.searched) is not None and each.name in facts.scans
         }
 
-        def replan(sql: str) -> Any:
+        def replan(sql: str) -> object:
             with viewing.without_sources(), viewing.with_every_table():
                 return context.sql(sql)
 

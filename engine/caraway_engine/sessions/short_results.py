@@ -44,7 +44,7 @@ class ShortResults:
         with self._lock:
             return plan in self._instant
 
-    def start_plan(self, made: Startable) -> tuple[Any, RowsAhead | None]:
+    def start_plan(self, made: Startable) -> tuple[object, RowsAhead | None]:
         """Start a plan; return its stream, and its rows if they were expected to be short."""
         plan = made.plan
         with self._lock:
@@ -71,7 +71,7 @@ class ShortResults:
                 (self._instant.add if is_instant else self._instant.discard)(plan)
         return stream, rows
 
-    def watch(self, made: Startable, stream: Any) -> OnWhole | None:
+    def watch(self, made: Startable, stream: object) -> OnWhole | None:
         """Return what to call at the end of a stream; None if the next one may be different."""
         plan = made.plan
         is_read = plan.effect.written is None and not plan.is_product and not made.is_waiting

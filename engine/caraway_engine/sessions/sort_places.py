@@ -20,18 +20,18 @@ def may_be_apart(optimized: Any) -> bool:
     return "Union" not in kinds and not kinds.isdisjoint(_SORTING)
 
 
-def may_end_early(optimized: Any) -> bool:
+def may_end_early(optimized: object) -> bool:
     """Return whether an optimized plan limits groups, and has no window."""
     kinds = _kinds(optimized)
     return kinds >= _LIMITED_GROUPS and _WINDOW not in kinds
 
 
-def has_any(plan: Any) -> bool:
+def has_any(plan: object) -> bool:
     """Return whether a plan sorts; False where a part of it is hidden."""
     return not _kinds(plan).isdisjoint(_SORTING)
 
 
-def _kinds(plan: Any) -> frozenset[str]:
+def _kinds(plan: object) -> frozenset[str]:
     try:
         return frozenset(each.kind for each in plan_nodes.nodes(plan))
     except HiddenError:

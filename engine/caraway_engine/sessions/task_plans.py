@@ -207,7 +207,7 @@ class TaskPlanner:
             views=narrowed_task.views,
         )  # fmt: skip
 
-        def again() -> Any:
+        def again() -> object:
             frame = kept_plan.dataframe or fragments.plan(context, fragment, self._inputs, inputs)
             return self._start_shared_again(frame, kept_plan.facts, task, fragment, inputs, {})
 

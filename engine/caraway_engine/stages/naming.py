@@ -172,7 +172,7 @@ def _of_join(rel: Rel) -> list[Name]:
             return [*left, *right]
 
 
-def _derived(message: Any, inside: Sequence[Name]) -> Name:
+def _derived(message: object, inside: Sequence[Name]) -> Name:
     if isinstance(message, Expression) and (column := field_of(message)) is not None:
         return inside[column]
     return frozenset[str | int]().union(*_mentioned(message, inside))

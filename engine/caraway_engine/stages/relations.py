@@ -144,7 +144,7 @@ def fields(message: Any) -> Iterator[Any]:
         yield from fields(each)
 
 
-def subqueries(message: Any) -> Iterator[Expression.Subquery]:
+def subqueries(message: object) -> Iterator[Expression.Subquery]:
     """Yield the subqueries in the expressions of a relation, except those of its inputs."""
     for each in _submessages(message):
         if isinstance(each, Expression) and each.WhichOneof("rex_type") == "subquery":

@@ -215,7 +215,7 @@ def _is_small(sql: str, views: ViewSizes) -> bool:
     return tables <= BOUNDS["joined"].most // LIGHT and computing <= BOUNDS["arithmetic_chain"].most
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value: object) -> int:
     if isinstance(value, ArrowValue):
         return len(value.ipc)
     if isinstance(value, str | bytes):

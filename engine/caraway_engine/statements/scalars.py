@@ -90,7 +90,7 @@ def _typed(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _widened(value: Any) -> Any:
+def _widened(value: object) -> Any:
     if isinstance(value, dict):
         raise ValueError("an object cannot be bound")
     if isinstance(value, list):

@@ -75,7 +75,7 @@ def of(statement: Statement) -> StatementShape | None:
     return shape if 0 < len(shape.values) <= _MOST_LITERALS else None
 
 
-def _marked(sql: str, parameters: Mapping[str, Any]) -> StatementShape:
+def _marked(sql: str, parameters: Mapping[str, object]) -> StatementShape:
     values: list[int | str] = []
     pieces: list[str] = []
     done = 0

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 import pyarrow as pa
 
@@ -123,7 +122,7 @@ class Content:
             for unit in units.of_chunk(self.table, self.spec.schema, chunk)
         ]
 
-    def seeking(self, columns: tuple[str, ...], values: Sequence[Any]) -> Seeking | None:
+    def seeking(self, columns: tuple[str, ...], values: Sequence[object]) -> Seeking | None:
         """Return what to look up in the index of exactly these columns; None if a value is NULL.
 
         Raises:

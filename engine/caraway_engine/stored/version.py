@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
@@ -101,7 +100,7 @@ class StoredVersion:
         return self._base.share(names, chunks)
 
     def rows_of(
-        self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks, log: Log = ()
+        self, columns: Sequence[str], values: Sequence[object], chunks: Chunks, log: Log = ()
     ) -> pa.RecordBatch:
         """Return the rows with these values in the columns of the key or of an index.
 
@@ -115,7 +114,7 @@ class StoredVersion:
         return self.at(log).rows_of(columns, values, chunks)
 
     def rows_at_hand(
-        self, columns: Sequence[str], values: Sequence[Any], log: Log = ()
+        self, columns: Sequence[str], values: Sequence[object], log: Log = ()
     ) -> pa.RecordBatch | None:
         """Like `rows_of`, but return None if anything has to be read, merged or waited for."""
         content = self.content

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 import pyarrow as pa
 from datafusion.catalog import Table
@@ -128,7 +127,7 @@ class VersionView:
             return sum(each.count(self.count) for each in merged)
 
     def rows_of(
-        self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks
+        self, columns: Sequence[str], values: Sequence[object], chunks: Chunks
     ) -> pa.RecordBatch:
         """Return the rows with a key; see `StoredVersion.rows_of`."""
         content = self._content

@@ -200,7 +200,7 @@ class _Caller:
         else:
             self._tasks.spawn(self._later(number, opened), "answer a call")
 
-    async def _later(self, number: int, answer: Awaitable[Any]) -> None:
+    async def _later(self, number: int, answer: Awaitable[object]) -> None:
         self._send(number, await self._server.answered(answer))
 
     def _send(self, number: int, answer: Any) -> None:

@@ -139,7 +139,7 @@ class Returned(NamedTuple):
     """From the engine: the return value of a call."""
 
     number: int
-    value: Any
+    value: object
 
 
 class CallFailed(NamedTuple):

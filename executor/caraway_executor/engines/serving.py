@@ -178,7 +178,9 @@ class Serving:
         self._under_way[number] = task
         task.add_done_callback(partial(self._end, number))
 
-    def _spawn_apart(self, work: Coroutine[Any, Any, None], kind: str) -> "asyncio.Task[None]":
+    def _spawn_apart(
+        self, work: Coroutine[object, object, None], kind: str
+    ) -> "asyncio.Task[None]":
         """Run work for a call that may outlive it: what waits for a thread stays when it ends."""
         token = current.set(None)
         try:
@@ -198,7 +200,7 @@ class Serving:
         else:
             self._send(messages.Stopped(number))
 
-    async def _stopped(self, number: int, left: Sequence[Future[Any]]) -> None:
+    async def _stopped(self, number: int, left: Sequence[Future[object]]) -> None:
         futures = [asyncio.wrap_future(each) for each in left]
         await asyncio.wait(futures)
         for each in futures:

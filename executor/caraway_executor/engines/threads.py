@@ -15,12 +15,12 @@ current: ContextVar[int | None] = ContextVar("caraway-call", default=None)
 class _Work:
     """Work of a call, and the processor time of the thread that does it."""
 
-    def __init__(self, work: Callable[..., Any]) -> None:
+    def __init__(self, work: Callable[..., object]) -> None:
         self._work = work
         self._clock: int | None = None
         self._began_s = 0.0
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         self._began_s = time.thread_time()
         self._clock = time.pthread_getcpuclockid(threading.get_ident())
         return self._work(*args)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -39,7 +39,7 @@ class IndexedSearches:
         self._chunks = chunks
         self._settings = settings
         self._kept: KeptSegments | None = None
-        self._context: Any = None
+        self._context: object = None
         self._filters: WeakKeyDictionary[VersionView, tuple[object, RowFilter]] = (
             WeakKeyDictionary()
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -251,7 +251,7 @@ class _Chosen:
         return cls(places, rows, np.asarray(units.starts, np.int64)[places] + rows)
 
 
-def _taken(share: SearchedShare, name: str, chosen: _Chosen) -> Any:
+def _taken(share: SearchedShare, name: str, chosen: _Chosen) -> object:
     """The values of a column in some rows, in their order."""
     type_ = share.schema.field(name).type
     if len(chosen.rows) == 0:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from caraway_core.concurrency import tasks
 from caraway_executor.resources.usage import used_s
@@ -61,7 +61,7 @@ class Stay:
             self._threads.left(self)
             self._task = None
 
-    async def until_free(self, work: asyncio.Future[Any], most_s: float) -> None:
+    async def until_free(self, work: asyncio.Future[object], most_s: float) -> None:
         """Wait until the threads take other work, or the work given is done."""
         probing = tasks.begin(self._threads.probe(), "probe the threads")
         try:

@@ -222,6 +222,6 @@ class StoringStream:
         compact = plain.plain_table(batches, plain.plain_schema(self._given), self._pool)
         return [plain.restored(each, self._answer) for each in compact.to_batches()]
 
-    def _own(self, task: asyncio.Task[Any]) -> None:
+    def _own(self, task: asyncio.Task[object]) -> None:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)

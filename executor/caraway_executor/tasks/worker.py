@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -88,7 +88,7 @@ class Worker:
         self.offers = Offers(self._room)
         folder = models or Path(tempfile.gettempdir()) / "caraway-models"
         self.models = ModelCopies(identity.cores, identity.gpus, self._room, folder, clock)
-        self._running: dict[str, set[asyncio.Task[Any]]] = {}
+        self._running: dict[str, set[asyncio.Task[object]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
         self.stopped = 0
@@ -374,7 +374,9 @@ class Worker:
             written=stream.written,
         )
 
-    async def _work(self, call: str, origin: str, work: Coroutine[Any, Any, _Result]) -> _Result:
+    async def _work(
+        self, call: str, origin: str, work: Coroutine[object, object, _Result]
+    ) -> _Result:
         """Run work that is cancelled with its call, and count its outcome."""
         if self._is_draining:
             work.close()

@@ -45,7 +45,7 @@ def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Message, "description": words[status]} for status in statuses}
 
 
-def _body(**fields: str) -> dict[str, Any]:
+def _body(**fields: str) -> dict[str, object]:
     """Describe a request body whose fields may all be omitted or null."""
     properties = {
         name: {"type": ["string", "null"], "description": meaning}
@@ -148,7 +148,7 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return document
 
 
-def _document(dataset_standing: DatasetStanding) -> dict[str, Any]:
+def _document(dataset_standing: DatasetStanding) -> dict[str, object]:
     refreshes, version = dataset_standing.refreshes, dataset_standing.version
     document: dict[str, Any] = {
         "dataset": refreshes.dataset,

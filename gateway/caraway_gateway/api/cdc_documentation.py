@@ -37,7 +37,7 @@ def _refused(description: str) -> Schema:
     return {"description": description, "content": shapes.MESSAGE}
 
 
-def _header(name: str, description: str, **schema: Any) -> Schema:
+def _header(name: str, description: str, **schema: object) -> Schema:
     return {
         "name": name,
         "in": "header",

@@ -85,7 +85,7 @@ def _state(catalog: Catalog, name: TableName) -> DatasetState | ViewState:
 
 def _document(
     services: Services, name: TableName, state: DatasetState | ViewState
-) -> dict[str, Any]:
+) -> dict[str, object]:
     catalog, dispatch = services.catalog, services.dispatch
     table_lineage = lineage.of(name, catalog.datasets, catalog.views, dispatch.views())
     declared: Dataset | View

@@ -66,7 +66,7 @@ async def list_functions(
 
 
 def _entry(function: SqlFunction) -> dict[str, Any]:
-    returns: Any = function.returns.type if function.returns is not None else None
+    returns: object = function.returns.type if function.returns is not None else None
     if function.columns:
         returns = [{"name": each.name, "type": each.cast.type} for each in function.columns]
     return {

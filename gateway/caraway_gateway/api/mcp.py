@@ -25,7 +25,7 @@ _SESSION = {
     "description": "The session, from the answer to `initialize`.",
     "schema": {"type": "string"},
 }
-_MESSAGE: dict[str, Any] = {
+_MESSAGE: dict[str, object] = {
     "parameters": [_SESSION],
     "requestBody": {
         "description": "A JSON-RPC message of MCP.",
@@ -33,11 +33,11 @@ _MESSAGE: dict[str, Any] = {
         "content": {"application/json": {"schema": {"type": "object"}}},
     },
 }
-_STREAM: dict[str, Any] = {"text/event-stream": {"schema": {"type": "string"}}}
-_ANY: dict[str, Any] = {**shapes.ANY_JSON, **shapes.TEXT}
+_STREAM: dict[str, object] = {"text/event-stream": {"schema": {"type": "string"}}}
+_ANY: dict[str, object] = {**shapes.ANY_JSON, **shapes.TEXT}
 
 
-def _responses(success: Mapping[int, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+def _responses(success: Mapping[int, dict[str, object]]) -> dict[int | str, dict[str, object]]:
     told = {
         400: "The message is not JSON-RPC, or names no session.",
         401: "No valid key, or the runtime has none.",

@@ -115,7 +115,7 @@ def _entry(state: ModelState, with_status: bool) -> dict[str, Any]:
     return entry
 
 
-def _running(state: ModelState) -> dict[str, Any]:
+def _running(state: ModelState) -> dict[str, object]:
     """Return the state of a model that runs on machines of the runtime."""
     found: dict[str, Any] = {"progress": state.progress} if state.progress else {}
     if state.copies is not None:
@@ -127,7 +127,7 @@ def _running(state: ModelState) -> dict[str, Any]:
     return found
 
 
-def _metadata(state: ModelState, fields: list[str]) -> dict[str, Any]:
+def _metadata(state: ModelState, fields: list[str]) -> dict[str, object]:
     if not fields:
         return {}
     known = {

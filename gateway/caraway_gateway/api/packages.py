@@ -1,7 +1,5 @@
 """The route that makes packages: a manifest of a git repository with all it refers to, as a zip."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -20,7 +18,7 @@ _ZIP = "application/zip"
 _FIELDS = ("from", "params")
 _PARAMS = ("git_token", "github_token")
 _MOST_BODY = 64 * 1024
-_BODY: dict[str, Any] = {
+_BODY: dict[str, object] = {
     "requestBody": {
         "required": True,
         "content": {
@@ -107,7 +105,7 @@ def _parsed(body: bytes) -> tuple[PackageSource, str | None]:
     return sources.parse(text), sources.checked_token(tokens[0]) if tokens else None
 
 
-def _refuse_unknown(kind: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
+def _refuse_unknown(kind: str, given: dict[str, object], known: tuple[str, ...]) -> None:
     for name in given:
         if name not in known:
             raise InvalidRequestError(registry.unknown(kind, name[:100], known))

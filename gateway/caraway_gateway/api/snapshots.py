@@ -1,6 +1,6 @@
 """The routes of the snapshots of accelerated datasets: list them, and choose the current one."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
@@ -72,7 +72,7 @@ _CHOICE = {
 }
 
 
-def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def _failures(*statuses: int) -> dict[int | str, dict[str, object]]:
     return {
         status: {"description": _STATUSES[status], "content": shapes.MESSAGE} for status in statuses
     }
@@ -171,7 +171,7 @@ def _parsed(body: bytes) -> int:
     return number
 
 
-def _document(snapshot_info: SnapshotInfo, requests: SnapshotRequests) -> dict[str, Any]:
+def _document(snapshot_info: SnapshotInfo, requests: SnapshotRequests) -> dict[str, object]:
     return {
         "snapshot_id": snapshot_info.number,
         "timestamp_ms": snapshot_info.made_ms,

@@ -29,7 +29,7 @@ class ToolListElement(BaseModel):
     parameters: dict[str, Any] | None
 
 
-_BODY: dict[str, Any] = {
+_BODY: dict[str, object] = {
     "requestBody": {
         "description": "The arguments, as the `parameters` of the tool describe them.",
         "required": True,

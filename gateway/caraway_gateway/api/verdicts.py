@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
@@ -20,7 +19,7 @@ _MOST_TEXT = 32 * 1024
 _TEXTS = ("model", "question", "answer", "sql", "comment")
 _VERDICTS = ("up", "down")
 _TEXT = {"type": ["string", "null"], "maxLength": _MOST_TEXT}
-_BODY: dict[str, Any] = {
+_BODY: dict[str, object] = {
     "requestBody": {
         "required": True,
         "content": {

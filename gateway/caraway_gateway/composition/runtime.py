@@ -162,7 +162,7 @@ class Runtime:
         policy = backend.policy(self._manifest.runtime)
         return await clustering.join(self._joining, engine, policy, data, stack, self._engines)
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, Backend]) -> Backend | None:
+    async def _unless_stopped(self, work: Coroutine[object, object, Backend]) -> Backend | None:
         task = tasks.begin(work)
         stop = tasks.begin(self._stop_requested.wait())
         try:

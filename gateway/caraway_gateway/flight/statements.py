@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from pyarrow import flight
@@ -39,7 +39,7 @@ class Statements:
         self._bridge = bridge
         self._waiting = waiting
 
-    def wait(self, work: Coroutine[Any, Any, _T], context: flight.ServerCallContext) -> _T:
+    def wait(self, work: Coroutine[object, object, _T], context: flight.ServerCallContext) -> _T:
         """Wait for the event loop as long as the client does."""
         return self._bridge.run_work(work, context)
 

@@ -159,7 +159,7 @@ def _cast(sql: str) -> Callable[[Any, str], str | None]:
     return lambda value, _type: f"CAST({_text(value)} AS {sql})" if _is_plain_text(value) else None
 
 
-def _is_plain_text(value: Any) -> bool:
+def _is_plain_text(value: object) -> bool:
     """Return whether a text may stand for a number or a moment: it fails to, if it is another."""
     return isinstance(value, str) and all(each in "0123456789-+:.T " for each in value)
 
@@ -169,7 +169,7 @@ def _text(value: str) -> str:
 
 
 # Numbers of 32 bits with fractions are missing: SQL compares them as such of 64 bits.
-_LITERALS: dict[str, Callable[[Any, str], str | None]] = {
+_LITERALS: dict[str, Callable[[object, str], str | None]] = {
     "boolean": lambda value, _type: str(value) if isinstance(value, bool) else None,
     "int": _integer,
     "long": _integer,

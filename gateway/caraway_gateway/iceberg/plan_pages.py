@@ -76,7 +76,7 @@ def token(plan_id: str, number: int) -> str:
     return f"{plan_id}.{number}"
 
 
-def parsed(text: Any) -> tuple[str, int]:
+def parsed(text: object) -> tuple[str, int]:
     """Return the plan and the number of the page that a token means.
 
     Raises:

@@ -87,7 +87,7 @@ def _names(columns: pa.Schema, request: ScanRequest) -> list[str]:
     return [each for each in columns.names if each in found] or list(columns.names[:1])
 
 
-def _are_names(select: Any) -> bool:
+def _are_names(select: object) -> bool:
     return (
         isinstance(select, list)
         and len(select) <= _MOST_COLUMNS

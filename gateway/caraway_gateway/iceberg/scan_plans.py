@@ -178,7 +178,7 @@ def _tasks(found: Sequence[Mapping[str, Any]], owner: PlanOwner) -> Answer:
     return {"file-scan-tasks": [{**each, **rest} for each in found], "delete-files": []}
 
 
-async def _either(work: Coroutine[Any, Any, None], other: asyncio.Task[None]) -> None:
+async def _either(work: Coroutine[object, object, None], other: asyncio.Task[None]) -> None:
     """Wait for the end of some work, or of a task that may make it wait forever."""
     waiting = tasks.begin(work, "wait for a page")
     try:

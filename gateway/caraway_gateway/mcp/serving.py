@@ -118,19 +118,19 @@ def user_of(principal: PrincipalId) -> AuthenticatedUser:
 
 # Some clients list these before they list tools, whatever the server can do.
 async def _no_resources(
-    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+    _context: ServerRequestContext[object, object], _params: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
     return types.ListResourcesResult(resources=[])
 
 
 async def _no_templates(
-    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+    _context: ServerRequestContext[object, object], _params: types.PaginatedRequestParams | None
 ) -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(resource_templates=[])
 
 
 async def _no_prompts(
-    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+    _context: ServerRequestContext[object, object], _params: types.PaginatedRequestParams | None
 ) -> types.ListPromptsResult:
     return types.ListPromptsResult(prompts=[])
 

@@ -4,7 +4,6 @@ import os
 import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
-from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.core import InfoMetricFamily, Metric
@@ -171,7 +170,7 @@ def _active(datasets: Iterable[DatasetState]) -> Mapping[Labels, float]:
     return found
 
 
-_QUOTAS: Table[Quota[Any]] = (
+_QUOTAS: Table[Quota[object]] = (
     gauge("quota_entries", "Entries of a shared table.", "table", len),
     gauge("quota_entries_limit", "Maximum entries of a shared table.",
           "table", lambda of: of.limits.most),
@@ -187,7 +186,7 @@ _QUOTAS: Table[Quota[Any]] = (
 )  # fmt: skip
 
 
-def _quota_metrics(quotas: Mapping[str, Quota[Any]], families: Families) -> Iterable[Metric]:
+def _quota_metrics(quotas: Mapping[str, Quota[object]], families: Families) -> Iterable[Metric]:
     """Yield the metric families. Holders are counted, not named: their number has no limit."""
     return families.of_each(_QUOTAS, dict(sorted(quotas.items())))
 

@@ -36,7 +36,7 @@ class SpecSection(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty(cls, content: Any) -> Any:
+    def _drop_empty(cls, content: object) -> object:
         """Drop keys without a value, as the API server does."""
         if not isinstance(content, dict):
             return content

@@ -89,14 +89,14 @@ def _kind(node: dict[str, Any]) -> str:
     return str(node["type"])
 
 
-def _default(node: dict[str, Any]) -> str:
+def _default(node: dict[str, object]) -> str:
     if node.get("required"):
         return "required"
     default = node.get("default")
     return "" if default in (None, {}) else f"`{json.dumps(default)}`"
 
 
-def _meaning(node: dict[str, Any]) -> str:
+def _meaning(node: dict[str, object]) -> str:
     return str(node.get("description", "")).replace("|", "\\|").replace("\n", " ")
 
 

@@ -46,7 +46,7 @@ def _local(parts: list[str]) -> Name:
     return tuple(parts)
 
 
-def _tables(tree: Any) -> Iterator[Name]:
+def _tables(tree: object) -> Iterator[Name]:
     """Yield the tables in FROM clauses, without calls of table functions."""
     for name, value in _entries(tree):
         if name == "Table" and isinstance(value, dict) and value.get("args", 0) is None:
@@ -55,13 +55,13 @@ def _tables(tree: Any) -> Iterator[Name]:
                 yield tuple(parts)
 
 
-def _common_tables(tree: Any) -> Iterator[str]:
+def _common_tables(tree: object) -> Iterator[str]:
     for name, value in _entries(tree):
         if name == "cte_tables":
             yield from (each["alias"]["name"]["value"].lower() for each in value)
 
 
-def _entries(tree: Any) -> Iterator[tuple[str, Any]]:
+def _entries(tree: object) -> Iterator[tuple[str, Any]]:
     """Yield the keys and values of all mappings in a tree; it may be deep."""
     waiting = [tree]
     while waiting:

@@ -1,7 +1,7 @@
 """The log of changes that succeeded or were refused. The form of its entries is ours."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from sqlalchemy import ColumnElement, select
@@ -32,7 +32,7 @@ async def list_activity(
     until: Annotated[datetime | None, Query(description="Before this time.")] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="At most this many.")] = 20,
     cursor: Annotated[str | None, Query(description="The `next_cursor` of the last page.")] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the changes in the organization, and the refused ones, the newest first."""
     after = paging.read_cursor(cursor)
     elements: list[ColumnElement[bool]] = [
@@ -71,7 +71,7 @@ async def list_activity(
 @router.get("/v1/activity/{id}")
 async def get_activity(
     caller: _Reader, id_: Annotated[int, Path(alias="id", ge=1, le=MOST_ID)]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return one entry of the log."""
     query = select(Activity).where(Activity.org_id == caller.org.id, Activity.id == id_)
     async with caller.services.database.read() as session:
@@ -85,7 +85,7 @@ def _with_zone(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _view(entry: Activity) -> dict[str, Any]:
+def _view(entry: Activity) -> dict[str, object]:
     return {
         "id": entry.id,
         "timestamp": entry.at.isoformat(),

@@ -1,6 +1,6 @@
 """The API keys of a project's runtime."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -24,7 +24,7 @@ class Regeneration(Body):
 @router.get("/{projectId}/api-keys")
 async def get_api_keys(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:read")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return both API keys of a project. Viewers may not read them (ours)."""
     _check_role(caller)
     sealer = caller.services.sealer
@@ -43,7 +43,7 @@ async def regenerate_api_keys(
     project_id: ProjectId,
     caller: Annotated[Caller, needs("apps:write")],
     body: Regeneration | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Give one API key of a project a new value, or both. The other one stays valid.
 
     The runtime takes the new one within seconds, without a restart. `regenerated_key` is the
@@ -65,5 +65,5 @@ def _check_role(caller: Caller) -> None:
     caller.access.require_role(Role.MEMBER)
 
 
-def _view(keys: dict[int, str]) -> dict[str, Any]:
+def _view(keys: dict[int, str]) -> dict[str, object]:
     return {"api_key": keys[1], "api_key_2": keys[2]}

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
@@ -85,7 +84,7 @@ class Application:
         await self._tools.aclose()
         await self.state.passthrough.aclose()
 
-    def openapi(self) -> dict[str, Any]:
+    def openapi(self) -> dict[str, object]:
         """Return the description of the API."""
         return description.describe(self.routes)
 

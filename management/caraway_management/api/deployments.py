@@ -58,7 +58,7 @@ async def create_deployment(
     project_id: ProjectId,
     caller: Annotated[Caller, needs("deployments:write")],
     body: NewDeployment = NewDeployment(),  # noqa: B008 - it does not change.
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Deploy the manifest of a project, or roll back to an earlier deployment.
 
     Manifest and settings are a snapshot. 400 `manifest_missing` or `spicepod_paused` if there is
@@ -82,7 +82,7 @@ async def list_deployments(
     caller: Annotated[Caller, needs("deployments:read")],
     page: Paged,
     status: Annotated[Status | None, Query(description="Only those with this status.")] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the deployments of a project, the newest first."""
     async with caller.services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)
@@ -107,7 +107,7 @@ async def get_deployment(
             "most. One that has ended is answered at once. Ours.",
         ),
     ] = 0,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a deployment."""
     row = await _read(caller, project_id, deployment_id)
     state = (row.status, row.error_code)
@@ -133,7 +133,7 @@ async def get_deployment_logs(
         datetime | None,
         Query(description="Lines from this time on, the first ones; without it, the last ones."),
     ] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the log of a deployment: its states, and what hinders it."""
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=UTC)
@@ -240,7 +240,7 @@ async def _fetch(caller: Caller, project_id: int, body: NewDeployment) -> Fetche
     return await repositories.fetch(source, caller.services.platform.git, body.commit_sha)
 
 
-def _check_image(platform: Platform, config: dict[str, Any]) -> None:
+def _check_image(platform: Platform, config: dict[str, object]) -> None:
     """Check that the installation has the image, if it says which ones it has."""
     tag = config.get("image_tag")
     if tag is None or not platform.images:

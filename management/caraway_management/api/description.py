@@ -82,7 +82,7 @@ def org_of(route: APIRoute) -> str | None:
     return None
 
 
-def _calls(dependant: Dependant) -> Iterator[Any]:
+def _calls(dependant: Dependant) -> Iterator[object]:
     for each in dependant.dependencies:
         yield each.call
         yield from _calls(each)

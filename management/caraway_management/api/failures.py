@@ -33,7 +33,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _bug)
 
 
-def body_of(exc: RefusedError) -> dict[str, Any]:
+def body_of(exc: RefusedError) -> dict[str, object]:
     """Return the body of a refusal."""
     body: dict[str, Any] = {"error": exc.message}
     if exc.code:

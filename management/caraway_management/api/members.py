@@ -59,7 +59,7 @@ def view(member: Membership) -> dict[str, Any]:
 @router.get("/v1/members")
 async def list_members(
     caller: Annotated[Caller, needs("members:read")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the members of the organization."""
     async with caller.services.database.read() as session:
         found = await members.list_members(session, caller.org.id, page.limit, page.offset)
@@ -69,7 +69,7 @@ async def list_members(
 @router.post("/v1/members", status_code=201)
 async def add_member(
     body: NewMember, caller: Annotated[Caller, needs("members:write")], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make a user of the installation a member, with at most the role of the caller."""
     role = memberships.read_roles(body.roles)
     async with caller.change() as change:
@@ -82,7 +82,7 @@ async def add_member(
 @router.get("/v1/members/{userId}")
 async def get_member(
     user_id: UserId, caller: Annotated[Caller, needs("members:read")], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a member."""
     async with caller.services.database.read() as session:
         membership = await members.find(session, caller.org.id, user_id)
@@ -96,7 +96,7 @@ async def update_member(
     body: ChangedMember,
     caller: Annotated[Caller, needs("members:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Give a member another role. Owners are changed by themselves only."""
     role = memberships.read_roles(body.roles)
     async with caller.change() as change:
@@ -120,7 +120,7 @@ async def remove_member(
         await members.remove(change.session, caller.within, removed)
 
 
-def view_invitation(invitation: Invitation) -> dict[str, Any]:
+def view_invitation(invitation: Invitation) -> dict[str, object]:
     """Return an invitation as JSON, without its value."""
     return {
         "id": invitation.id,
@@ -135,7 +135,7 @@ def view_invitation(invitation: Invitation) -> dict[str, Any]:
 @router.get("/v1/invitations")
 async def list_invitations(
     caller: Annotated[Caller, needs("members:write")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the open invitations of the organization. Ours."""
     async with caller.services.database.read() as session:
         found = await invitations.list_open(
@@ -147,7 +147,7 @@ async def list_invitations(
 @router.post("/v1/invitations", status_code=201)
 async def create_invitation(
     body: InvitationBody, caller: Annotated[Caller, needs("members:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Invite a person for seven days. The `value` is shown once, for you to hand on. Ours.
 
     If the installation has a mail server, `is_mailed` is true: the address gets a link to join.
@@ -177,7 +177,7 @@ async def revoke_invitation(
 @router.post("/v1/invitations/accept", status_code=201)
 async def accept_invitation(
     body: Accepted, caller: Annotated[Caller, needs_credential("members:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make the user of the credential a member of the organization that invites. Ours."""
     async with caller.change() as change:
         org, membership = await invitations.accept(

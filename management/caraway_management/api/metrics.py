@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from prometheus_client import CollectorRegistry, generate_latest
@@ -51,7 +51,7 @@ async def get_project_metrics(
     project_id: ProjectId,
     caller: Annotated[Caller, needs("apps:read")],
     window: Annotated[Window, Query(description="How far back to look.")] = "1h",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the figures of a project's runtime over a window.
 
     A figure that is not known is null. `window`, `requests` and `points` are ours.

@@ -70,7 +70,7 @@ class ChangedMonitor(Body):
 
 
 @router.get("/{projectId}/monitors")
-async def list_monitors(caller: Reader, project_id: ProjectId, page: Paged) -> dict[str, Any]:
+async def list_monitors(caller: Reader, project_id: ProjectId, page: Paged) -> dict[str, object]:
     """List the monitors of a project. The shape of their fields is ours."""
     async with caller.services.database.read() as session:
         place = await _project(session, caller, project_id)
@@ -81,7 +81,7 @@ async def list_monitors(caller: Reader, project_id: ProjectId, page: Paged) -> d
 @router.post("/{projectId}/monitors", status_code=201)
 async def create_monitor(
     caller: Writer, project_id: ProjectId, body: NewMonitor, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a monitor. Its condition is judged every 60 s."""
     async with caller.change() as change:
         place = await _project(change.session, caller, project_id, locks=True)
@@ -91,7 +91,7 @@ async def create_monitor(
 @router.get("/{projectId}/monitors/{monitorId}")
 async def get_monitor(
     caller: Reader, project_id: ProjectId, monitor_id: MonitorId, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a monitor."""
     async with caller.services.database.read() as session:
         place = await _project(session, caller, project_id)
@@ -105,7 +105,7 @@ async def update_monitor(
     monitor_id: MonitorId,
     body: ChangedMonitor,
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change a monitor. 409 `monitor_changed` if it was changed since `revision` was read."""
     async with caller.change() as change:
         place = await _project(change.session, caller, project_id, locks=True)
@@ -115,7 +115,7 @@ async def update_monitor(
 @router.delete("/{projectId}/monitors/{monitorId}", dependencies=TAKES_IF_MATCH)
 async def delete_monitor(
     caller: Writer, project_id: ProjectId, monitor_id: MonitorId
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Delete a monitor."""
     async with caller.change() as change:
         place = await _project(change.session, caller, project_id, locks=True)
@@ -125,7 +125,7 @@ async def delete_monitor(
 @of_clusters.get("/{clusterName}/monitors")
 async def list_cluster_monitors(
     caller: Reader, cluster_name: ClusterName, page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the monitors of the organization on a cluster, which look at its own projects there."""
     place = _cluster(caller, cluster_name)
     async with caller.services.database.read() as session:
@@ -136,7 +136,7 @@ async def list_cluster_monitors(
 @of_clusters.post("/{clusterName}/monitors", status_code=201)
 async def create_cluster_monitor(
     caller: Writer, cluster_name: ClusterName, body: NewMonitor, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a monitor of the organization on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.change() as change:
@@ -148,7 +148,7 @@ async def create_cluster_monitor(
 @of_clusters.get("/{clusterName}/monitors/{monitorId}")
 async def get_cluster_monitor(
     caller: Reader, cluster_name: ClusterName, monitor_id: MonitorId, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a monitor on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.services.database.read() as session:
@@ -162,7 +162,7 @@ async def update_cluster_monitor(
     monitor_id: MonitorId,
     body: ChangedMonitor,
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change a monitor on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.change() as change:
@@ -172,7 +172,7 @@ async def update_cluster_monitor(
 @of_clusters.delete("/{clusterName}/monitors/{monitorId}", dependencies=TAKES_IF_MATCH)
 async def delete_cluster_monitor(
     caller: Writer, cluster_name: ClusterName, monitor_id: MonitorId
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Delete a monitor on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.change() as change:
@@ -201,7 +201,7 @@ def _cluster(caller: Caller, name: str) -> Place:
 
 async def _create(
     caller: Caller, change: Change, place: Place, body: NewMonitor, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     monitor, secret = await resources.create_monitor(
         change.session,
         change.now,
@@ -220,7 +220,7 @@ async def _update(
     monitor_id: str,
     body: ChangedMonitor,
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     monitor = await resources.find_monitor(change.session, place, monitor_id, locks=True)
     _name(change, place, monitor.id, monitor.name)
     resources.check_revision("monitor", monitor.revision, body.revision)
@@ -232,7 +232,9 @@ async def _update(
     return _shown(response, monitor, secret)
 
 
-async def _delete(caller: Caller, change: Change, place: Place, monitor_id: str) -> dict[str, Any]:
+async def _delete(
+    caller: Caller, change: Change, place: Place, monitor_id: str
+) -> dict[str, object]:
     monitor = await resources.find_monitor(change.session, place, monitor_id, locks=True)
     _name(change, place, monitor.id, monitor.name)
     revisions.check_if_match(caller.request, monitor.revision)
@@ -240,7 +242,7 @@ async def _delete(caller: Caller, change: Change, place: Place, monitor_id: str)
     return {"ok": True}
 
 
-def _shown(response: Response, monitor: Monitor, secret: str | None = None) -> dict[str, Any]:
+def _shown(response: Response, monitor: Monitor, secret: str | None = None) -> dict[str, object]:
     revisions.set_etag(response, monitor.revision)
     return resources.view(monitor, secret)
 

@@ -61,7 +61,7 @@ def view(org: Org, role: Role | None = None) -> dict[str, Any]:
 @router.get("/v1/orgs")
 async def list_organizations(
     caller: Annotated[Caller, needs_credential("apps:read")],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the organizations that the credential can reach."""
     credential = caller.credential
     query = select(Org.id, Org.name).where(Org.deleted_at.is_(None)).order_by(Org.id)
@@ -83,7 +83,7 @@ async def create_organization(
     body: NewOrganization,
     caller: Annotated[Caller, needs_credential("orgs:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Create an organization. Its owner is the user of the credential. Ours."""
     credential = caller.credential
     if credential.user_id is None or credential.org_id is not None:
@@ -100,7 +100,7 @@ async def create_organization(
 @router.get("/v1/orgs/{orgId}")
 async def get_organization(
     caller: Annotated[Caller, needs_in_path("apps:read")], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return an organization, with the role of the caller and the usage of its plan. Ours."""
     now = caller.services.now()
     async with caller.services.database.read() as session:
@@ -119,7 +119,7 @@ async def update_organization(
     body: ChangedOrganization,
     caller: Annotated[Caller, needs_in_path("orgs:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change the handle of an organization. Ours."""
     async with caller.change() as change:
         org = await editing.find(change.session, caller.org.id)
@@ -167,7 +167,7 @@ async def set_organization_plan(
     body: ChosenPlan,
     caller: Annotated[Caller, needs_credential("orgs:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Set the plan of any organization. For administrators of the installation. Ours."""
     caller.require_administrator()
     async with caller.change() as change:

@@ -1,6 +1,6 @@
 """The offer of an installation: regions, clusters and images of the runtime."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
@@ -13,7 +13,7 @@ router = APIRouter(tags=["places"])
 async def list_regions(
     caller: Annotated[Caller, needs("apps:read")],
     env: Annotated[str | None, Query(max_length=63, description="Only those of it.")] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the regions, and the default one."""
     regions = [each for each in caller.services.platform.regions if env in (None, each.env)]
     return {
@@ -34,7 +34,7 @@ async def list_regions(
 
 
 @router.get("/v1/clusters")
-async def list_clusters(caller: Annotated[Caller, needs("apps:read")]) -> dict[str, Any]:
+async def list_clusters(caller: Annotated[Caller, needs("apps:read")]) -> dict[str, object]:
     """List the clusters that the organization may use."""
     return {
         "clusters": [
@@ -55,7 +55,7 @@ async def list_clusters(caller: Annotated[Caller, needs("apps:read")]) -> dict[s
 async def list_container_images(
     caller: Annotated[Caller, needs("apps:read")],
     channel: Annotated[Literal["stable", "preview", "nightly", "internal"] | None, Query()] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the images of the runtime; the newest of a channel, and the default one, come first."""
     images = [each for each in caller.services.platform.images if channel in (None, each.channel)]
     return {

@@ -31,7 +31,7 @@ def view(plan: PlanRow) -> dict[str, Any]:
 
 
 @router.get("/v1/plans")
-async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str, Any]:
+async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str, object]:
     """List the plans. Ours."""
     async with caller.services.database.read() as session:
         return {"plans": [view(each) for each in await plan_rows.list_plans(session)]}
@@ -40,7 +40,7 @@ async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str,
 @router.get("/v1/plans/{planName}")
 async def get_plan(
     planName: str, caller: Annotated[Caller, needs_credential()], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a plan. Ours."""
     async with caller.services.database.read() as session:
         plan = await plan_rows.find(session, planName)
@@ -54,7 +54,7 @@ async def write_plan(
     body: WrittenPlan,
     caller: Annotated[Caller, needs_credential("orgs:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change limits of a plan, or make one. For administrators of the installation. Ours.
 
     The runtimes of all projects that it applies to go on with the new limits within seconds.

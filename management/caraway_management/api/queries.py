@@ -1,7 +1,7 @@
 """The asynchronous query API of runtimes, passed through. Its routes here are ours."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
@@ -19,7 +19,7 @@ _PATH = "/v1/queries"
 _Reader = Annotated[Caller, needs("queries:read")]
 _Writer = Annotated[Caller, needs("queries:write")]
 _QueryId = Annotated[str, Path(alias="queryId", pattern=r"^[A-Za-z0-9-]{1,64}$")]
-_SUBMISSION: dict[str, Any] = {
+_SUBMISSION: dict[str, object] = {
     "requestBody": {
         "required": True,
         "content": {
@@ -69,7 +69,7 @@ async def _project_of_path(project_id: ProjectId) -> int:
     return project_id
 
 
-def _build(find_project: Any, suffix: str) -> APIRouter:
+def _build(find_project: object, suffix: str) -> APIRouter:
     """Return the routes, with the project from where `find_project` finds it."""
     built = APIRouter(tags=["queries"])
     Of = Annotated[int, Depends(find_project)]

@@ -1,6 +1,6 @@
 """Reactions of projects."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 from pydantic import Field
@@ -74,7 +74,7 @@ class ChangedReaction(Body):
 
 
 @router.get("/{projectId}/reactions")
-async def list_reactions(caller: Reader, project_id: ProjectId, page: Paged) -> dict[str, Any]:
+async def list_reactions(caller: Reader, project_id: ProjectId, page: Paged) -> dict[str, object]:
     """List the reactions of a project. The shape of their fields is ours."""
     async with caller.services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)
@@ -85,7 +85,7 @@ async def list_reactions(caller: Reader, project_id: ProjectId, page: Paged) -> 
 @router.post("/{projectId}/reactions", status_code=201)
 async def create_reaction(
     caller: Writer, project_id: ProjectId, body: NewReaction, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a reaction: a notice of the tasks that failed, timed out or were slow in a minute.
 
     Or of rows: `dataset_row_match` of a `dataset` that meet `where`, and `dataset_query` of a
@@ -106,7 +106,7 @@ async def create_reaction(
 @router.get("/{projectId}/reactions/{reactionId}")
 async def get_reaction(
     caller: Reader, project_id: ProjectId, reaction_id: ReactionId, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a reaction."""
     async with caller.services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)
@@ -120,7 +120,7 @@ async def update_reaction(
     reaction_id: ReactionId,
     body: ChangedReaction,
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change a reaction; its kind stays. 409 `reaction_changed` if `revision` is stale."""
     async with caller.change() as change:
         session = change.session
@@ -139,7 +139,7 @@ async def update_reaction(
 @router.delete("/{projectId}/reactions/{reactionId}", dependencies=TAKES_IF_MATCH)
 async def delete_reaction(
     caller: Writer, project_id: ProjectId, reaction_id: ReactionId
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Delete a reaction."""
     async with caller.change() as change:
         session = change.session
@@ -151,6 +151,6 @@ async def delete_reaction(
     return {"ok": True}
 
 
-def _shown(response: Response, reaction: Reaction, secret: str | None = None) -> dict[str, Any]:
+def _shown(response: Response, reaction: Reaction, secret: str | None = None) -> dict[str, object]:
     revisions.set_etag(response, reaction.revision)
     return reactions.view(reaction, secret)

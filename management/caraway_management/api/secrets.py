@@ -1,6 +1,6 @@
 """Secrets of projects and of organizations. No route returns a value."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from pydantic import Field
@@ -60,7 +60,7 @@ class LinkedSecret(Body):
 async def put_secrets(
     body: ProjectSecret | Annotated[list[ProjectSecret], Field(min_length=1, max_length=100)],
     caller: Annotated[Caller, needs("secrets:write")],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Set secrets of projects: all of them, or none if one is refused.
 
     Takes one secret or a list, and answers in the same way. The form is ours.
@@ -84,7 +84,7 @@ async def put_secrets(
 @of_projects.get("/{projectId}/secrets")
 async def list_project_secrets(
     project_id: ProjectId, caller: Annotated[Caller, needs("secrets:read")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the secrets that the runtime of a project gets, with masked values.
 
     `source` (ours) is `organization` for linked ones; a secret of the project hides a linked one.
@@ -97,7 +97,7 @@ async def list_project_secrets(
 @of_projects.post("/{projectId}/secrets")
 async def set_project_secret(
     project_id: ProjectId, body: NewSecret, caller: Annotated[Caller, needs("secrets:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a secret to a project, or replace its value. A running runtime takes it by itself."""
     async with caller.change() as change:
         owner = await _owner(change.session, caller, project_id, locks=True)
@@ -107,7 +107,7 @@ async def set_project_secret(
 @of_projects.get("/{projectId}/secrets/{name}")
 async def get_project_secret(
     project_id: ProjectId, name: _Named, caller: Annotated[Caller, needs("secrets:read")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a secret that the runtime of a project gets, with a masked value."""
     async with caller.services.database.read() as session:
         owner = await _owner(session, caller, project_id)
@@ -131,7 +131,7 @@ async def delete_project_secret(
 @of_projects.get("/{projectId}/secret-links")
 async def list_secret_links(
     project_id: ProjectId, caller: Annotated[Caller, needs("secrets:read")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the secrets of the organization that a project uses. Ours."""
     async with caller.services.database.read() as session:
         owner = await _owner(session, caller, project_id)
@@ -142,7 +142,7 @@ async def list_secret_links(
 @of_projects.post("/{projectId}/secret-links", status_code=201)
 async def link_secret(
     project_id: ProjectId, body: LinkedSecret, caller: Annotated[Caller, needs("secrets:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Link a secret of the organization to a project. Ours."""
     async with caller.change() as change:
         owner = await _owner(change.session, caller, project_id, locks=True)
@@ -167,7 +167,7 @@ async def unlink_secret(
 @router.get("/v1/orgs/{orgId}/secrets")
 async def list_organization_secrets(
     caller: Annotated[Caller, needs_in_path("secrets:read")],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the secrets of an organization itself, with masked values. The path is ours."""
     async with caller.services.database.read() as session:
         secrets = await storing.all_of(session, Owner(caller.org.id))
@@ -177,7 +177,7 @@ async def list_organization_secrets(
 @router.post("/v1/orgs/{orgId}/secrets")
 async def set_organization_secret(
     body: NewSecret, caller: Annotated[Caller, needs_in_path("secrets:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a secret to an organization, or replace its value. Projects link to it. Ours."""
     async with caller.change() as change:
         # Of two that add the same secret at once, the second one replaces it.
@@ -188,7 +188,7 @@ async def set_organization_secret(
 @router.get("/v1/orgs/{orgId}/secrets/{name}")
 async def get_organization_secret(
     name: _Named, caller: Annotated[Caller, needs_in_path("secrets:read")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a secret of an organization, with a masked value. Ours."""
     async with caller.services.database.read() as session:
         return _view(await storing.get(session, Owner(caller.org.id), name))
@@ -231,7 +231,7 @@ async def _note(change: Change, secret: Secret) -> None:
         await applying.apply_project(change.session, change.now, project_id)
 
 
-def _view(secret: Secret) -> dict[str, Any]:
+def _view(secret: Secret) -> dict[str, object]:
     return {
         "id": secret.id,
         "name": secret.name,

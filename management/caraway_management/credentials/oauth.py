@@ -44,7 +44,7 @@ class Issuer:
         expires = now + signing.LIFETIME
         limits = [client.expires_at, grant.expires_at if grant else None]
         expires = min([expires, *(limit for limit in limits if limit is not None)])
-        claims: dict[str, Any] = {
+        claims: dict[str, object] = {
             "iss": self.settings.public_url,
             "aud": self.settings.public_url,
             "client_id": client.client_id,

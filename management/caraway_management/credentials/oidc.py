@@ -67,7 +67,7 @@ class Oidc:
         _check_secure(settings.issuer, "the OIDC issuer")
         self.settings = settings
         self._transport = transport
-        self._metadata: tuple[datetime, Mapping[str, Any]] | None = None
+        self._metadata: tuple[datetime, Mapping[str, object]] | None = None
 
     async def begin_sign_in(self, redirect_uri: str, now: datetime) -> Begun:
         """Begin a sign-in.
@@ -154,7 +154,7 @@ class Oidc:
             str(name),
         )
 
-    async def _discovered(self, now: datetime) -> Mapping[str, Any]:
+    async def _discovered(self, now: datetime) -> Mapping[str, object]:
         if self._metadata is not None and now - self._metadata[0] < _FRESH:
             return self._metadata[1]
         base = self.settings.issuer.rstrip("/")
@@ -204,7 +204,7 @@ class Oidc:
         return answer
 
 
-def _read_keys(answer: Mapping[str, Any]) -> KeySet:
+def _read_keys(answer: Mapping[str, object]) -> KeySet:
     """Return the keys that can have signed; others of the issuer are left out."""
     keys = []
     found = answer.get("keys")

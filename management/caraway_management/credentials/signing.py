@@ -39,7 +39,7 @@ class Seals(Protocol):
 
 
 async def sign(
-    session: AsyncSession, seals: Seals, now: datetime, claims: Mapping[str, Any]
+    session: AsyncSession, seals: Seals, now: datetime, claims: Mapping[str, object]
 ) -> str:
     """Return a token with these claims, signed with the key of the day."""
     row = await _current(session, seals, now)
@@ -70,7 +70,7 @@ async def verify(session: AsyncSession, value: str, now: datetime, issuer: str) 
     return claims
 
 
-async def published(session: AsyncSession, now: datetime) -> dict[str, Any]:
+async def published(session: AsyncSession, now: datetime) -> dict[str, object]:
     """Return the public keys of tokens that may still be valid, as a JWK set."""
     rows = await session.scalars(
         select(SigningKey)

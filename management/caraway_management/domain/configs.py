@@ -16,7 +16,7 @@ FIELDS = (
     "resources", "executor", "storage_size_gb",
 )  # fmt: skip
 """The fields of `Project.config`, in the order in which they are shown."""
-DEFAULTS: Mapping[str, Any] = {"update_channel": "stable", "replicas": 1}
+DEFAULTS: Mapping[str, object] = {"update_channel": "stable", "replicas": 1}
 MOST_REPLICAS = 10
 _GIB = 1024**3
 _GB = 1000**3
@@ -51,8 +51,8 @@ class Allowance:
 
 
 def merge(
-    config: Mapping[str, Any], changes: Mapping[str, Any], allowance: Allowance
-) -> dict[str, Any]:
+    config: Mapping[str, object], changes: Mapping[str, object], allowance: Allowance
+) -> dict[str, object]:
     """Return a config with changed settings. None sets a setting back to its default.
 
     Only what changes is checked against the plan: it may have become smaller since.
@@ -71,7 +71,7 @@ def merge(
     return merged
 
 
-def show(config: Mapping[str, Any]) -> dict[str, Any]:
+def show(config: Mapping[str, object]) -> dict[str, object]:
     """Return all settings, with defaults."""
     return {name: config.get(name, DEFAULTS.get(name)) for name in FIELDS}
 

@@ -102,8 +102,8 @@ class Platform:
         return cluster.region, cluster.name
 
     def settings_of(
-        self, config: Mapping[str, Any], region: str | None, cluster_name: str | None
-    ) -> dict[str, Any]:
+        self, config: Mapping[str, object], region: str | None, cluster_name: str | None
+    ) -> dict[str, object]:
         """Return the settings of a deployment, with its image and the labels of its nodes.
 
         Without a tag it is the newest image of the channel and version. An installation that says

@@ -114,7 +114,7 @@ def _check_sql(text: str, field: str) -> str:
     return text
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(row: Mapping[str, object]) -> dict[str, object]:
     columns = list(row.items())[:_MOST_COLUMNS]
     return {_unicode(name)[:_MOST_CHARACTERS]: _value(value) for name, value in columns}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -52,7 +51,7 @@ class LimitWork:
             last = ids[-1]
 
 
-async def _page(session: AsyncSession, payload: Mapping[str, Any], last: int) -> list[int]:
+async def _page(session: AsyncSession, payload: Mapping[str, object], last: int) -> list[int]:
     """Return the next projects that have a runtime, or are to have one."""
     under_way = select(Deployment.project_id).where(
         Deployment.status.in_([Status.QUEUED, Status.IN_PROGRESS])

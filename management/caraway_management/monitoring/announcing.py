@@ -47,7 +47,7 @@ def announcement(
     summary = (
         f"{template.title}{window} {state} {_WORDS[spec.op]} {spec.threshold:g}{template.unit}."
     )
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "monitor_id": monitor.id,
         "template": monitor.template,
         "severity": spec.severity,
@@ -89,11 +89,11 @@ def _of_reaction(
     reaction: Reaction,
     type_: str,
     count: int,
-    details: Mapping[str, Any],
+    details: Mapping[str, object],
     summary: str,
     subject: str,
 ) -> Announcement:
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "reaction_id": reaction.id,
         "kind": reaction.kind,
         "severity": reaction.spec["severity"],

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -123,10 +122,10 @@ def _cluster(monitor: Monitor) -> tuple[int, str]:
 
 async def _projects_of_clusters(
     session: AsyncSession, found: Sequence[Monitor]
-) -> tuple[Mapping[tuple[int, str], Sequence[int]], dict[int, Mapping[str, Any]]]:
+) -> tuple[Mapping[tuple[int, str], Sequence[int]], dict[int, Mapping[str, object]]]:
     """Return the running projects of each organization on each cluster, and their configs."""
     members: dict[tuple[int, str], list[int]] = defaultdict(list)
-    configs: dict[int, Mapping[str, Any]] = {}
+    configs: dict[int, Mapping[str, object]] = {}
     clusters = sorted({monitor.cluster_name for monitor in found if monitor.cluster_name})
     if clusters:
         for id_, org_id, name, config in await session.execute(
@@ -144,7 +143,7 @@ async def _read_samples(
     session: AsyncSession,
     now: datetime,
     windows: Mapping[int, int],
-    configs: Mapping[int, Mapping[str, Any]],
+    configs: Mapping[int, Mapping[str, object]],
 ) -> Mapping[int, Sequence[Sample]]:
     """Read the samples of projects as far back as their windows: a statement per window."""
     found: dict[int, list[Sample]] = defaultdict(list)

@@ -28,7 +28,7 @@ class Notice:
     """The subject, such as `project 'sales'`."""
     summary: str
     """The event, in a sentence."""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the body of webhooks, which is also how the outbox keeps it."""

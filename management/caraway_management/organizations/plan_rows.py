@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -41,7 +40,7 @@ async def lock(session: AsyncSession, name: str) -> int | None:
 
 
 async def write(
-    session: AsyncSession, now: datetime, name: str, limits: Mapping[str, Any]
+    session: AsyncSession, now: datetime, name: str, limits: Mapping[str, object]
 ) -> PlanRow:
     """Change limits of a plan, or make a plan with all of them.
 

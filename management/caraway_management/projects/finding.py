@@ -62,7 +62,7 @@ async def lock_all(session: AsyncSession, org_id: int) -> Sequence[Project]:
     return (await session.scalars(_present(org_id).with_for_update())).all()
 
 
-def _present(org_id: Any) -> Select[Project]:
+def _present(org_id: object) -> Select[Project]:
     return select(Project).where(Project.org_id == org_id, Project.deleted_at.is_(None))
 
 

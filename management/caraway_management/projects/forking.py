@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -93,7 +92,7 @@ async def fork(
     around: ProjectContext,
     source: Project,
     name: str,
-    placement: Mapping[str, Any],
+    placement: Mapping[str, object],
     manifest: str,
 ) -> Project:
     """Create a fork. It has settings and linked secrets of its source, and no secrets of its own.

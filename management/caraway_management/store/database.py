@@ -142,7 +142,7 @@ def _ping_idle(engine: AsyncEngine) -> None:
     """
 
     @event.listens_for(engine.sync_engine, "checkin")
-    def note(_: Any, record: ConnectionPoolEntry) -> None:
+    def note(_: object, record: ConnectionPoolEntry) -> None:
         record.info[_USED] = time.monotonic()
 
     @event.listens_for(engine.sync_engine, "checkout")

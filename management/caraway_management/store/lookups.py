@@ -23,7 +23,7 @@ RUNNER = "lookups"
 class Lookup:
     """A select of columns. Its parameters are texts and numbers."""
 
-    def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
+    def __init__(self, statement: Select[*tuple[object, ...]]) -> None:
         self.statement = statement
         self._compiled: dict[str, _Compiled] = {}
 
@@ -105,13 +105,13 @@ class LookupRunner:
 
 
 class _Compiled:
-    def __init__(self, statement: Select[*tuple[Any, ...]], dialect: Dialect) -> None:
+    def __init__(self, statement: Select[*tuple[object, ...]], dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)
         columns = statement.selected_columns
         self.sql = str(compiled)
         self._constants = dict(compiled.params)
         self._order = tuple(compiled.positiontup or ())
-        self._make: Callable[..., Any] = namedtuple("Row", [each.key for each in columns])  # type: ignore[misc]
+        self._make: Callable[..., object] = namedtuple("Row", [each.key for each in columns])  # type: ignore[misc]
         readers = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]

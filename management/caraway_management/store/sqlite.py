@@ -111,7 +111,7 @@ class _Cursor(sqlite3.Cursor):
     def fetchone(self) -> Any:
         return next(iter(self.fetchmany(1)), None)
 
-    def fetchmany(self, size: int | None = None) -> list[Any]:
+    def fetchmany(self, size: int | None = None) -> list[object]:
         begin = self._next
         self._next = min(begin + (self.arraysize if size is None else size), len(self._rows))
         return self._rows[begin : self._next]
@@ -142,7 +142,7 @@ class _ReadingCursor(_Cursor):
             connection.in_thread(lambda: self._wait_and_run(sql, parameters))
         return self
 
-    def _wait_and_run(self, sql: str, parameters: Any) -> None:
+    def _wait_and_run(self, sql: str, parameters: object) -> None:
         sqlite3.Connection.execute(self.connection, f"PRAGMA busy_timeout={_WAIT_S * 1_000:.0f}")
         try:
             self._run(sql, parameters)
@@ -169,7 +169,7 @@ def create_reader(url: URL, connections: int, threads: Executor) -> AsyncEngine:
     engine = _create(url, connections, threads, ReadingConnection, "BEGIN")
 
     @event.listens_for(engine.sync_engine, "connect")
-    def watch(connection: ReadingConnection, _: Any) -> None:
+    def watch(connection: ReadingConnection, _: object) -> None:
         sqlite3.Connection.execute(connection, "PRAGMA busy_timeout=0")
         connection.set_progress_handler(connection.is_late, _STEPS)
 
@@ -198,7 +198,7 @@ def _create(
     )  # fmt: skip
 
     @event.listens_for(engine.sync_engine, "connect")
-    def prepare(connection: _Connection, _: Any) -> None:
+    def prepare(connection: _Connection, _: object) -> None:
         for name, value in _SETTINGS:
             sqlite3.Connection.execute(connection, f"PRAGMA {name}={value}")
 

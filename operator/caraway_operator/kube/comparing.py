@@ -14,7 +14,7 @@ _WHOLE = frozenset(
 
 
 # Any: JSON values, here and below.
-def covers(desired: Any, live: Any) -> bool:
+def covers(desired: object, live: object) -> bool:
     """Return whether `live` has all fields of `desired`. Its other fields are ignored."""
     if _is_empty(desired) and _is_empty(live):
         return True
@@ -29,7 +29,7 @@ def covers(desired: Any, live: Any) -> bool:
     return _is_same(desired, live)
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: object) -> Any:
     """Return the value without keys whose value is None, which the API server drops too."""
     match value:
         case Mapping():
@@ -39,12 +39,12 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def without_empty(held: Mapping[str, Any]) -> dict[str, Any]:
+def without_empty(held: Mapping[str, object]) -> dict[str, Any]:
     """Return the map without keys whose value is empty."""
     return {key: value for key, value in held.items() if not _is_empty(value)}
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: object) -> bool:
     # The API server omits empty values.
     return value is None or (isinstance(value, Mapping | list) and not value)
 

@@ -124,7 +124,7 @@ def _service(spec: Object, live_spec: Mapping[str, Any]) -> Object:
     return made
 
 
-def _of_port(port: Mapping[str, Any]) -> tuple[Any, Any]:
+def _of_port(port: Mapping[str, object]) -> tuple[Any, Any]:
     return port.get("port"), port.get("protocol")
 
 
@@ -161,11 +161,11 @@ def _essence_of_spec(kind: str, spec: Mapping[str, Any], desired: Mapping[str, A
     return spec
 
 
-def _is_headless(spec: Mapping[str, Any]) -> bool:
+def _is_headless(spec: Mapping[str, object]) -> bool:
     return spec.get("clusterIP") == _HEADLESS
 
 
-def _chosen(held: Mapping[str, Any] | None, mine: Collection[str] | None) -> dict[str, Any]:
+def _chosen(held: Mapping[str, object] | None, mine: Collection[str] | None) -> dict[str, Any]:
     return {key: (held or {}).get(key) for key in mine or ()}
 
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from caraway_kube.api.kinds import Object, ObjectRef, ref
 from caraway_kube.naming import COMPONENT_LABEL, INSTANCE_LABEL, NAME_LABEL
@@ -113,7 +112,7 @@ def with_owner_and_hash(desired: Object, owner: OwnerReference) -> Object:
     return {**whole, "metadata": {**metadata, "annotations": annotations}}
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Return a short hash of a JSON value. Any: a part of an object."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -72,7 +72,7 @@ def _with_keys(auth: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     return {**auth, name: {**section, "keys": [*(section.get("keys") or []), *keys]}}
 
 
-def _result_store(desired: DesiredCluster) -> dict[str, Any]:
+def _result_store(desired: DesiredCluster) -> dict[str, object]:
     if desired.makes_store:
         host = naming.object_name(desired.name, naming.STATE)
         return {"state_location": f"caraway://{host}:{naming.STORE_PORT}"}

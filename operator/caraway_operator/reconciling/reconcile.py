@@ -300,7 +300,7 @@ class Reconciler:
     def _endpoint_of(self, cache: ReconcileCache, facts: ClusterFacts) -> SchedulerEndpoint:
         return self.endpoint(facts.namespace, facts.name, cache.referenced.token)
 
-    def _last_status(self, cluster: Object, cache: ReconcileCache) -> Mapping[str, Any]:
+    def _last_status(self, cluster: Object, cache: ReconcileCache) -> Mapping[str, object]:
         """Return the current status, even if the watch has not delivered the last write yet."""
         if cache.status is not None and cache.status_version == _version(cluster):
             return cache.status

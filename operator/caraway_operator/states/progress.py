@@ -50,7 +50,7 @@ def read_progress(value: object) -> ReconcileProgress:
     )
 
 
-def progress_status(progress: ReconcileProgress) -> dict[str, Any] | None:
+def progress_status(progress: ReconcileProgress) -> dict[str, object] | None:
     """Return the value of `status.progress`, or None if there is nothing to store."""
     status: dict[str, Any] = {}
     if progress.drain:
@@ -70,7 +70,7 @@ def progress_status(progress: ReconcileProgress) -> dict[str, Any] | None:
     return status or None
 
 
-def _drain(value: Mapping[str, Any]) -> ExecutorDrain | None:
+def _drain(value: Mapping[str, object]) -> ExecutorDrain | None:
     name = value.get("executor")
     if not isinstance(name, str) or not name:
         return None
@@ -78,12 +78,11 @@ def _drain(value: Mapping[str, Any]) -> ExecutorDrain | None:
     return ExecutorDrain(name, _seconds(value.get("since")), "update" if is_update else "scale")
 
 
-# Any: a value of a status.
-def _seconds(value: Any) -> float:
+def _seconds(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _counts(value: Any) -> dict[str, int]:
+def _counts(value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         return {}
     return {str(key): count for key, count in value.items() if isinstance(count, int)}

@@ -31,7 +31,7 @@ _kept = functools.lru_cache(maxsize=64)(avro_schemas.of_text)
 class AvroPart:
     """Events that were written with one schema."""
 
-    events: list[Any]
+    events: list[object]
     meaning: Meaning
 
 
@@ -89,7 +89,7 @@ class AvroMessages:
         self._text = text
         self._kept: dict[int, AvroSchema] = {}
 
-    def read(self, message: bytes) -> tuple[Any, Meaning]:
+    def read(self, message: bytes) -> tuple[object, Meaning]:
         """Return the record of a message, and the semantic types of its values.
 
         Raises:
@@ -138,7 +138,7 @@ def _framed(body: bytes, registry: AvroSchemas) -> Iterator[AvroPart]:
         yield AvroPart([_record(stream, kept[id_], number)], kept[id_].meaning)
 
 
-def _record(stream: io.BytesIO, schema: AvroSchema, number: int) -> Any:
+def _record(stream: io.BytesIO, schema: AvroSchema, number: int) -> object:
     try:
         return fastavro.schemaless_reader(stream, schema.parsed, None)
     except Exception as exc:

@@ -28,7 +28,7 @@ class AvroSchema:
     `meaning` has those of the columns in `after`, for events, and `own` those of the record itself.
     """
 
-    parsed: Any
+    parsed: object
     meaning: Meaning
     own: Meaning
 
@@ -46,7 +46,7 @@ def of_text(text: str) -> AvroSchema:
     return of_document(document)
 
 
-def of_document(document: Any) -> AvroSchema:
+def of_document(document: object) -> AvroSchema:
     """Check a schema that was parsed from JSON.
 
     Raises:

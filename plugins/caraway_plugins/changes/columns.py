@@ -55,7 +55,7 @@ def array(
 
 
 def _quick(
-    given: list[Any], kinds: set[type], type_: pa.DataType, meaning: Meaning
+    given: list[object], kinds: set[type], type_: pa.DataType, meaning: Meaning
 ) -> pa.Array | None:
     """Convert values that Arrow accepts without preparation; return None for others."""
     types = pa.types
@@ -78,7 +78,7 @@ def _quick(
     return None
 
 
-def _timestamps(given: list[Any], unit: str, type_: pa.DataType) -> pa.Array:
+def _timestamps(given: list[object], unit: str, type_: pa.DataType) -> pa.Array:
     counted = pa.array(given, pa.int64())
     have, want = values.per_second(unit), values.per_second(type_.unit)
     if have < want:
@@ -96,7 +96,7 @@ def _rest(counted: pa.Array, by: int) -> pa.Array:
 
 
 def _one_by_one(
-    given: Sequence[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool
+    given: Sequence[object], type_: pa.DataType, meaning: Meaning, is_exact: bool
 ) -> pa.Array:
     read = values.reader(type_, meaning)
     may_lose = not is_exact and (pa.types.is_decimal(type_) or values.is_text(type_))
@@ -118,7 +118,7 @@ def _one_by_one(
     return _made(found, type_)
 
 
-def _made(found: list[Any], type_: pa.DataType) -> pa.Array:
+def _made(found: list[object], type_: pa.DataType) -> pa.Array:
     make = _maker(type_)
     try:
         return make(found)
@@ -132,7 +132,7 @@ def _made(found: list[Any], type_: pa.DataType) -> pa.Array:
     raise BadValueError(0, f"the values do not fit in {type_}")
 
 
-def _maker(type_: pa.DataType) -> Callable[[list[Any]], pa.Array]:
+def _maker(type_: pa.DataType) -> Callable[[list[object]], pa.Array]:
     if pa.types.is_decimal(type_):
         # Arrow takes the precision from the first value, and fails at a longer one.
         return lambda found: pa.array(found, pa.decimal256(76, type_.scale)).cast(type_)
@@ -143,7 +143,7 @@ def _maker(type_: pa.DataType) -> Callable[[list[Any]], pa.Array]:
     return lambda found: pa.array(found, type_)
 
 
-def _floats(found: list[Any], type_: pa.DataType) -> pa.Array:
+def _floats(found: list[object], type_: pa.DataType) -> pa.Array:
     wide = pa.array(found, pa.float64())
     narrow = wide.cast(type_)
     if pc.any(pc.and_(pc.is_inf(narrow), pc.is_finite(wide))).as_py():
@@ -152,7 +152,7 @@ def _floats(found: list[Any], type_: pa.DataType) -> pa.Array:
 
 
 def _nested(
-    given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool
+    given: list[object], type_: pa.DataType, meaning: Meaning, is_exact: bool
 ) -> pa.Array | None:
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return _lists(given, type_, meaning, is_exact)
@@ -161,9 +161,9 @@ def _nested(
     return None
 
 
-def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool) -> pa.Array:
+def _lists(given: list[object], type_: pa.DataType, meaning: Meaning, is_exact: bool) -> pa.Array:
     offsets: list[int | None] = []
-    items: list[Any] = []
+    items: list[object] = []
     owners: list[int] = []
     for index, value in enumerate(given):
         if value is not None and not isinstance(value, list):
@@ -181,7 +181,7 @@ def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: boo
     return made.from_arrays(pa.array(offsets, width), inner, type=type_)
 
 
-def _structs(given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool) -> pa.Array:
+def _structs(given: list[object], type_: pa.DataType, meaning: Meaning, is_exact: bool) -> pa.Array:
     known = {field.name for field in type_}
     for index, value in enumerate(given):
         if value is not None and not isinstance(value, dict):

@@ -33,7 +33,7 @@ Keys = Callable[[int], Mapping[str, Any]]
 """Returns the columns of the primary key that the key of a message has, by its number."""
 
 
-def no_keys(_number: int) -> Mapping[str, Any]:
+def no_keys(_number: int) -> Mapping[str, object]:
     """Return that messages have no keys."""
     return {}
 
@@ -80,7 +80,9 @@ def decode(
         raise BadChangesError("the events are nested too deeply") from exc
 
 
-def decode_rows(rows: Sequence[tuple[Any, Meaning]], target: ChangeTarget, keys: Keys) -> Changes:
+def decode_rows(
+    rows: Sequence[tuple[object, Meaning]], target: ChangeTarget, keys: Keys
+) -> Changes:
     """Decode rows, each with the semantic types of its values; None stands for a deleted one.
 
     Raises:
@@ -129,7 +131,7 @@ def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
     return _made(envelopes, target)
 
 
-def _without_columns(events: Sequence[Any], target: ChangeTarget) -> Changes | None:
+def _without_columns(events: Sequence[object], target: ChangeTarget) -> Changes | None:
     """Return that nothing changes, for deletes and truncations of a dataset that had no row yet.
 
     Raises:
@@ -146,7 +148,7 @@ def _without_columns(events: Sequence[Any], target: ChangeTarget) -> Changes | N
     return Changes(log_schema(pa.schema([])).empty_table(), checked.received)
 
 
-def _with_keys(event: Any, key: Sequence[str]) -> Any:
+def _with_keys(event: object, key: Sequence[str]) -> object:
     """Return an event with no columns before it but those of the key."""
     if not isinstance(event, dict):
         return event
@@ -212,7 +214,7 @@ def _column(
         ) from exc
 
 
-def _check_present(run: EnvelopeRun, given: list[Any], name: str) -> None:
+def _check_present(run: EnvelopeRun, given: list[object], name: str) -> None:
     for index, (value, op) in enumerate(zip(given, run.ops, strict=True)):
         if value is None and op in _WHOLE_ROWS:
             raise BadChangesError(
@@ -221,7 +223,7 @@ def _check_present(run: EnvelopeRun, given: list[Any], name: str) -> None:
             )
 
 
-def _event_of(row: Any, number: int, target: ChangeTarget, keys: Keys) -> Any:
+def _event_of(row: object, number: int, target: ChangeTarget, keys: Keys) -> object:
     """Return the event of a row; without a row, it deletes the row of its key.
 
     It changes nothing if there is no key, or rows are not told apart.
@@ -243,7 +245,7 @@ def _event_of(row: Any, number: int, target: ChangeTarget, keys: Keys) -> Any:
     return {"op": "c", "after": row}
 
 
-def _key_of(number: int, keys: Keys) -> Mapping[str, Any]:
+def _key_of(number: int, keys: Keys) -> Mapping[str, object]:
     try:
         return keys(number)
     except BadChangesError as exc:

@@ -23,7 +23,7 @@ _CUTS = 8
 _Read = Callable[[bytes | str], Any]
 
 
-def events(body: bytes, is_exact: bool = False) -> list[Any]:
+def events(body: bytes, is_exact: bool = False) -> list[object]:
     """Read the events of a body; `is_exact` keeps all digits of numbers, which is slower.
 
     Raises:
@@ -60,7 +60,7 @@ def may_round(body: bytes, name: str | None = None) -> bool:
     return re.search(re.escape(key) + rb"\s*:\s*-?" + _LONG, body) is not None
 
 
-def _whole(body: bytes, read: _Read) -> list[Any]:
+def _whole(body: bytes, read: _Read) -> list[object]:
     if len(body) > _PIECE_BYTES and (found := _by_pieces(body, read)) is not None:
         return found
     try:
@@ -99,7 +99,7 @@ def _by_pieces(body: bytes, read: _Read) -> list[Any] | None:
     return found
 
 
-def _lines(lines: list[bytes], read: _Read) -> list[Any]:
+def _lines(lines: list[bytes], read: _Read) -> list[object]:
     shared = _Shared(lines[0], read)
     if shared.is_of_use or read is not _quickly:
         return _each(lines, shared.read)
@@ -110,7 +110,7 @@ def _lines(lines: list[bytes], read: _Read) -> list[Any]:
     return found
 
 
-def _each(lines: list[bytes], read: _Read) -> list[Any]:
+def _each(lines: list[bytes], read: _Read) -> list[object]:
     found = []
     for number, line in enumerate(lines[1:], 2):
         if not line or line.isspace():
@@ -131,7 +131,7 @@ class _Shared:
     def __init__(self, line: bytes, read: _Read) -> None:
         self._read = read
         self._start = b""
-        self._schema: Any = None
+        self._schema: object = None
         end = line.rfind(_PAYLOAD) if line.startswith(b'{"schema":') else -1
         while end > 0:
             try:
@@ -147,7 +147,7 @@ class _Shared:
     def is_of_use(self) -> bool:
         return bool(self._start)
 
-    def read(self, line: bytes | str) -> Any:
+    def read(self, line: bytes | str) -> object:
         if isinstance(line, bytes) and self._start and line.startswith(self._start):
             rest = line.rstrip()
             try:
@@ -159,7 +159,7 @@ class _Shared:
         return self._read(line)
 
 
-def _quickly(body: bytes | str) -> Any:
+def _quickly(body: bytes | str) -> object:
     """Parse with orjson, and parse strictly where orjson may have dropped a duplicate key."""
     text = body.encode() if isinstance(body, str) else body
     try:
@@ -169,14 +169,14 @@ def _quickly(body: bytes | str) -> Any:
         return strict_json.parse(text)
 
 
-def _only_quickly(text: bytes) -> Any:
+def _only_quickly(text: bytes) -> object:
     value = orjson.loads(text)
     if _may_hide_keys(text, value):
         strict_json.parse(text)
     return value
 
 
-def _may_hide_keys(text: bytes, value: Any) -> bool:
+def _may_hide_keys(text: bytes, value: object) -> bool:
     """Return whether keys may be missing: the text has other colons than its value, or escapes."""
     is_same = text.count(b":") == orjson.dumps(value).count(b":")
     return not is_same or (b"\\" in text and b"\\u003" in text)

@@ -54,7 +54,7 @@ class Envelopes:
         if meaning != self.runs[-1].meaning:
             self.runs.append(EnvelopeRun(meaning))
 
-    def read(self, events: Sequence[Any]) -> None:
+    def read(self, events: Sequence[object]) -> None:
         """Read events and add their changes to `runs`.
 
         Raises:
@@ -90,7 +90,7 @@ class Envelopes:
             run.positions.append(position)
         self.received += 1
 
-    def _payload(self, event: Row) -> Any:
+    def _payload(self, event: Row) -> object:
         payload, schema = event["payload"], event.get("schema")
         if payload is None:
             return None
@@ -150,7 +150,7 @@ class Envelopes:
             raise BadChangesError(f"column '{unknown:.100}' is not in the dataset; {self._remedy}")
         return image
 
-    def _keys(self, image: Row) -> dict[str, Any]:
+    def _keys(self, image: Row) -> dict[str, object]:
         return {name: image.get(name) for name in self._key}
 
     def _check_key(self, image: Row, where: str) -> None:

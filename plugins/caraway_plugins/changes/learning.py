@@ -50,7 +50,7 @@ def is_due(target: ChangeTarget) -> bool:
 
 
 def target_of(
-    events: Sequence[Any], target: ChangeTarget, read: Read, *, has_decimals: bool = False
+    events: Sequence[object], target: ChangeTarget, read: Read, *, has_decimals: bool = False
 ) -> ChangeTarget:
     """Return the target with the columns of these events, if it has none yet.
 
@@ -73,7 +73,7 @@ def target_of(
     return replace(target, schema=pa.schema(list(fields.items())))
 
 
-def _carried(event: Any) -> dict[str, pa.DataType] | None:
+def _carried(event: object) -> dict[str, pa.DataType] | None:
     """Return the columns in the schema next to an event, if it has one."""
     schema = event.get("schema") if isinstance(event, dict) else None
     for each in _fields(schema):
@@ -82,7 +82,7 @@ def _carried(event: Any) -> dict[str, pa.DataType] | None:
     return None
 
 
-def _fields(schema: Any) -> Iterable[Mapping[str, Any]]:
+def _fields(schema: object) -> Iterable[Mapping[str, Any]]:
     fields = schema.get("fields") if isinstance(schema, dict) else None
     for each in fields if isinstance(fields, list) else ():
         if isinstance(each, dict) and isinstance(each.get("field"), str):
@@ -108,7 +108,7 @@ def _decimal(parameters: Any) -> pa.DataType:
         return pa.string()
 
 
-def _rows(events: Sequence[Any], read: Read) -> Iterable[Mapping[str, Any]]:
+def _rows(events: Sequence[object], read: Read) -> Iterable[Mapping[str, Any]]:
     """Yield the whole rows of events; what is malformed is refused by those who read it."""
     for event in events:
         inner = event.get("payload") if isinstance(event, dict) and "op" not in event else event
@@ -122,7 +122,7 @@ def _rows(events: Sequence[Any], read: Read) -> Iterable[Mapping[str, Any]]:
             yield after
 
 
-def _inferred(rows: Iterable[Mapping[str, Any]], has_decimals: bool) -> dict[str, pa.DataType]:
+def _inferred(rows: Iterable[Mapping[str, object]], has_decimals: bool) -> dict[str, pa.DataType]:
     found: dict[str, pa.DataType | None] = {}
     for row in rows:
         for name, value in row.items():
@@ -131,7 +131,7 @@ def _inferred(rows: Iterable[Mapping[str, Any]], has_decimals: bool) -> dict[str
     return {name: pa.string() if type_ is None else type_ for name, type_ in found.items()}
 
 
-def _of_value(value: Any, has_decimals: bool) -> pa.DataType:
+def _of_value(value: object, has_decimals: bool) -> pa.DataType:
     if type(value) is int:
         return pa.int64() if value in _INT_64 else pa.decimal128(_MOST_DIGITS, 0)
     if type(value) is decimal.Decimal:

@@ -28,7 +28,7 @@ class Meaning:
 UNKNOWN = Meaning()
 
 
-def of_connect(schema: Any) -> Meaning:
+def of_connect(schema: object) -> Meaning:
     """Read the schema of a value in Kafka Connect's format; malformed parts are ignored."""
     if not isinstance(schema, dict):
         return UNKNOWN
@@ -47,7 +47,7 @@ def of_connect(schema: Any) -> Meaning:
     )
 
 
-def of_avro(schema: Any, named: dict[str, Any] | None = None) -> Meaning:
+def of_avro(schema: object, named: dict[str, object] | None = None) -> Meaning:
     """Read the Avro schema of a value, which keeps Kafka Connect's type names.
 
     The schema must not be recursive. Decimals and Avro's logical types need no meaning, because

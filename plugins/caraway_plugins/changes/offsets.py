@@ -45,7 +45,7 @@ class Offsets:
             ) from exc
         return None if found is None else self._name(source, found[0]) + found[1]
 
-    def _name(self, source: Mapping[str, Any], more: tuple[Any, ...]) -> bytes:
+    def _name(self, source: Mapping[str, object], more: tuple[object, ...]) -> bytes:
         key = (*map(source.get, _NAMING), *more)
         try:
             known = self._names.get(key)
@@ -62,7 +62,7 @@ _Place = tuple[tuple[Any, ...], bytes]
 """Additional parts of the source's name, and the position in the source."""
 
 
-def _postgres(source: Mapping[str, Any]) -> _Place | None:
+def _postgres(source: Mapping[str, object]) -> _Place | None:
     # A row stays locked until its transaction ends, so log positions of one key are in order,
     # although transactions are not. Transaction ids wrap around, so they cannot be used.
     lsn = source.get("lsn")
@@ -82,7 +82,7 @@ def _mysql(source: Mapping[str, Any]) -> _Place | None:
     return (match[1], source.get("server_id")), place + _number(source.get("row") or 0, "row")
 
 
-def _sqlserver(source: Mapping[str, Any]) -> _Place | None:
+def _sqlserver(source: Mapping[str, object]) -> _Place | None:
     commit, change = source.get("commit_lsn"), source.get("change_lsn")
     if not commit or commit == "NULL":
         return None
@@ -95,7 +95,7 @@ def _oracle(source: Mapping[str, Any]) -> _Place | None:
     return None if scn is None else ((), _number(int(scn), "scn"))
 
 
-def _mongodb(source: Mapping[str, Any]) -> _Place | None:
+def _mongodb(source: Mapping[str, object]) -> _Place | None:
     moment, order = source.get("ts_ms"), source.get("ord")
     if moment is None or order is None:
         return None
@@ -103,14 +103,14 @@ def _mongodb(source: Mapping[str, Any]) -> _Place | None:
     return name, _number(moment, "ts_ms") + _number(order, "ord")
 
 
-def _kafka(source: Mapping[str, Any]) -> _Place | None:
+def _kafka(source: Mapping[str, object]) -> _Place | None:
     offset = source.get("offset")
     if offset is None:
         return None
     return (source.get("topic"), source.get("partition")), _number(offset, "offset")
 
 
-_PLACES: Mapping[str, Callable[[Mapping[str, Any]], _Place | None]] = {
+_PLACES: Mapping[str, Callable[[Mapping[str, object]], _Place | None]] = {
     "postgresql": _postgres,
     "mysql": _mysql,
     "mariadb": _mysql,

@@ -174,4 +174,4 @@ def _json(value: Any) -> Any:
         raise BadChangesError(f"event 1 has a {value.DESCRIPTOR.name} without a JSON form") from exc
 
 
-_WELL_KNOWN: Mapping[str, Callable[[Any], Any]] = {"Timestamp": _moment, "Value": _json}
+_WELL_KNOWN: Mapping[str, Callable[[object], object]] = {"Timestamp": _moment, "Value": _json}

@@ -133,7 +133,7 @@ def is_binary(type_: pa.DataType) -> bool:
     )
 
 
-def _integer(value: Any) -> int:
+def _integer(value: object) -> int:
     if type(value) is int:
         return value
     if type(value) is str and _INTEGER.fullmatch(value):
@@ -152,7 +152,7 @@ def _float(value: Any) -> float:
     raise UnfitError("a number is expected")
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if type(value) is bool:
         return value
     # MySQL's booleans are numbers, and some producers write all values as strings.
@@ -178,7 +178,7 @@ def _text(value: Any) -> str:
     raise UnfitError("a string is expected")
 
 
-def has_doubles(value: Any) -> bool:
+def has_doubles(value: object) -> bool:
     """Return whether there are doubles inside a value, which may have been longer numbers."""
     if isinstance(value, dict):
         return any(map(has_doubles, value.values()))
@@ -187,13 +187,13 @@ def has_doubles(value: Any) -> bool:
     return type(value) is float
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, decimal.Decimal):
         return orjson.Fragment(str(value)) if value.is_finite() else None
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def _with_long_integers(value: Any) -> Any:
+def _with_long_integers(value: object) -> object:
     if isinstance(value, dict):
         return {name: _with_long_integers(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -232,7 +232,7 @@ def _decimal(value: Any, meaning: Meaning) -> decimal.Decimal:
     )
 
 
-def _unscaled(value: Any, scale: Any) -> decimal.Decimal:
+def _unscaled(value: object, scale: object) -> decimal.Decimal:
     """Decode Connect's big-endian two's complement, which is Base64 in JSON."""
     if type(scale) is not int or not -1000 <= scale <= 1000:
         raise UnfitError("a decimal is expected, with its scale as an integer")
@@ -242,7 +242,7 @@ def _unscaled(value: Any, scale: Any) -> decimal.Decimal:
     return decimal.Decimal((number < 0, tuple(map(int, str(abs(number)))), -scale))
 
 
-def _days(value: Any, meaning: Meaning) -> dt.date | int:
+def _days(value: object, meaning: Meaning) -> dt.date | int:
     if type(value) is int:
         per_day = _PER_SECOND.get(_UNIT_OF_MEANING.get(meaning.name, ""), 0) * 86_400
         if per_day and value % per_day:
@@ -257,7 +257,7 @@ def _days(value: Any, meaning: Meaning) -> dt.date | int:
     raise UnfitError("a date is expected, as days since 1970 or as YYYY-MM-DD")
 
 
-def _timestamp(value: Any, unit: str, wanted: str) -> int:
+def _timestamp(value: object, unit: str, wanted: str) -> int:
     if type(value) is int:
         return value * _PER_SECOND[wanted] // _PER_SECOND[unit]
     found = None

@@ -87,7 +87,7 @@ class BedrockWire:
         count = sum(len(text) // 4 + 1 for text in texts)
         return RemoteVectors(list(rows or ()), count)
 
-    def _invoke(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _invoke(self, body: Mapping[str, object]) -> dict[str, Any]:
         from botocore import exceptions
 
         try:

@@ -62,7 +62,7 @@ class _GoogleWire:
     def close(self) -> None:
         self._client.close()
 
-    def _one(self, item: Item, dimensions: int | None) -> dict[str, Any]:
+    def _one(self, item: Item, dimensions: int | None) -> dict[str, object]:
         if not isinstance(item, str):
             raise ModelInputError(f"embedding model '{self._name}' takes texts only, not tokens")
         body: dict[str, Any] = {"model": self._model, "content": {"parts": [{"text": item}]}}

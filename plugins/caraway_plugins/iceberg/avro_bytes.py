@@ -7,7 +7,6 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 NULL = b"\x00"
 SOME = b"\x02"
@@ -76,7 +75,7 @@ def longs(found: Sequence[int]) -> bytes:
     return b"".join((SOME, long(len(found)), *map(long, found), END))
 
 
-def container(schema: Any, metadata: Mapping[str, str], records: Iterable[bytes]) -> bytes:
+def container(schema: object, metadata: Mapping[str, str], records: Iterable[bytes]) -> bytes:
     """Return a file of records, compressed by deflate."""
     head = {**metadata, "avro.schema": json.dumps(schema), "avro.codec": "deflate"}
     sync = secrets.token_bytes(_SYNC_BYTES)

@@ -210,7 +210,7 @@ class TableHistory:
 
     def followed_by(
         self,
-        snapshot: Mapping[str, Any],
+        snapshot: Mapping[str, object],
         key: str,
         now_ms: int,
         *,
@@ -275,12 +275,12 @@ def _snapshot(given: Sequence[Any]) -> KeptSnapshot:
     return KeptSnapshot(key, document, is_copy, replaced_ms, tuple(tuple(each) for each in lost))
 
 
-def _ids(schema: Mapping[str, Any]) -> dict[Path, int]:
+def _ids(schema: Mapping[str, object]) -> dict[Path, int]:
     """Return the ids of all fields of a schema in JSON, by path."""
     return dict(_ids_below((), schema))
 
 
-def _ids_below(above: Path, type_: Any) -> Iterator[tuple[Path, int]]:
+def _ids_below(above: Path, type_: object) -> Iterator[tuple[Path, int]]:
     if not isinstance(type_, Mapping):
         return
     for each in type_.get("fields", ()):

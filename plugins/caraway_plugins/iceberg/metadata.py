@@ -116,7 +116,7 @@ def name_mapping(schema: IcebergSchema, names: Mapping[str, str]) -> str:
     return json.dumps([_mapped(each, names.get(each.name)) for each in schema.fields])
 
 
-def _mapped(field: IcebergField, own_name: str | None = None) -> dict[str, Any]:
+def _mapped(field: IcebergField, own_name: str | None = None) -> dict[str, object]:
     names: Sequence[str] = [own_name or field.name]
     mapped: dict[str, Any] = {"field-id": field.id, "names": names}
     inner = [_mapped(each) for each in field.inner]

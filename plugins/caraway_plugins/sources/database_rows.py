@@ -94,7 +94,7 @@ class DatabaseRows(ABC):
         columns: Sequence[pa.Array] = batch.columns
         return columns
 
-    def _next(self) -> Any:
+    def _next(self) -> object:
         """Return the next batch, or None at the end."""
         with self._reading:
             if self._is_closed:
@@ -116,7 +116,7 @@ class DatabaseRows(ABC):
         self._is_closed, self._batches = True, None
         self._drop()
 
-    def _typed(self, batch: Any) -> pa.RecordBatch:
+    def _typed(self, batch: object) -> pa.RecordBatch:
         """Return a batch with the requested types.
 
         Raises:

@@ -20,7 +20,7 @@ class _Idle(NamedTuple):
 class IdleCloser(Protocol):
     """Closes the connections of one kind of database."""
 
-    def close_idle(self, connection: Any, /) -> None:
+    def close_idle(self, connection: object, /) -> None:
         """Close a connection that no statement uses; it raises nothing."""
         ...
 
@@ -34,13 +34,13 @@ class IdleConnections:
         self._idle: dict[Login, list[_Idle]] = {}
         self._lock = threading.Lock()
 
-    def take_idle(self, login: Mapping[str, str]) -> Any | None:
+    def take_idle(self, login: Mapping[str, str]) -> object | None:
         """Return an idle connection, or None."""
         with self._lock:
             idle = self._idle.get(frozenset(login.items()))
             return idle.pop().connection if idle else None
 
-    def give(self, login: Mapping[str, str], connection: Any) -> None:
+    def give(self, login: Mapping[str, str], connection: object) -> None:
         """Keep a connection, on which no statement may be running."""
         now_s = self._clock()
         with self._lock:

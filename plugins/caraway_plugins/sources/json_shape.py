@@ -13,7 +13,7 @@ from caraway_plugins.sources import schemas
 from caraway_plugins.sources.samples import FileSample
 
 
-def _no_number(name: str) -> Any:
+def _no_number(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -78,7 +78,7 @@ def rows(text: str, title: str) -> list[Any]:
     return list(_records(FileSample(text, True), text.lstrip()[:1] == "[", title))
 
 
-def _records(sample: FileSample, is_array: bool, title: str) -> Iterator[Any]:
+def _records(sample: FileSample, is_array: bool, title: str) -> Iterator[object]:
     text, position = sample.text, 0
     if is_array:
         position = _skip(text, 0, _BLANK)

@@ -1,7 +1,5 @@
 """Datasets whose rows are in the manifest, and are kept in memory."""
 
-from typing import Any
-
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
@@ -38,14 +36,14 @@ class MemorySource:
         return None
 
 
-def _rows(records: list[dict[str, Any]], schema: pa.Schema, title: str) -> pa.Table:
+def _rows(records: list[dict[str, object]], schema: pa.Schema, title: str) -> pa.Table:
     columns = [
         _column([record.get(field.name) for record in records], field, title) for field in schema
     ]
     return pa.table(columns, schema=schema)
 
 
-def _column(values: list[Any], field: pa.Field, title: str) -> pa.Array:
+def _column(values: list[object], field: pa.Field, title: str) -> pa.Array:
     try:
         try:
             return pa.array(values, field.type)

@@ -47,7 +47,7 @@ class PooledRows(DatabaseRows):
         self._pool.give(self._table.login, connection)
 
     @abstractmethod
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         """Open a connection."""
 
     @abstractmethod

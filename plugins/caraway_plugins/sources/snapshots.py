@@ -61,7 +61,9 @@ def look(storage: Storage, path: str, name: TableName) -> FileListing:
     return FileListing(root, rows, (), is_folder=False, columns=columns)
 
 
-def _description(storage: Storage, file: FoundFile, snapshot: FoundSnapshot) -> Mapping[str, Any]:
+def _description(
+    storage: Storage, file: FoundFile, snapshot: FoundSnapshot
+) -> Mapping[str, object]:
     if file.size_bytes > _MOST_DESCRIPTION:
         raise ValueError("the description is too large")
     content = storage.read(file.path, 0, file.size_bytes)

@@ -5,7 +5,6 @@ import io
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -103,7 +102,7 @@ class ParquetWriter:
 
 def _write_rows(
     rows: pa.Table,
-    target: Any,
+    target: object,
     dictionary: list[str] | bool,
     compression: Mapping[str, str] | str = _CODEC,
 ) -> None:

@@ -39,7 +39,7 @@ def table(executors: Sequence[ExecutorStatus]) -> pa.Table:
     return pa.Table.from_pylist(rows(executors), schema=SCHEMA)
 
 
-def _row(status: ExecutorStatus) -> dict[str, Any]:
+def _row(status: ExecutorStatus) -> dict[str, object]:
     return {
         "executor_id": status.executor_id,
         "state": status.state,

@@ -168,7 +168,7 @@ class VectorCodes:
         _ = self._indexed
 
     @cached_property
-    def _indexed(self) -> list[Any]:
+    def _indexed(self) -> list[object]:
         return [group.index(self.dimensions) for group in self.groups]
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ import concurrent.futures
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyarrow import flight
 
@@ -23,7 +23,7 @@ class Bridge:
         self._loop = loop
         self._is_closed = threading.Event()
 
-    def run_work(self, work: Coroutine[Any, Any, T], context: flight.ServerCallContext) -> T:
+    def run_work(self, work: Coroutine[object, object, T], context: flight.ServerCallContext) -> T:
         """Wait for the work as long as the client does.
 
         Raises:

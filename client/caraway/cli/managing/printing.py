@@ -24,7 +24,7 @@ def rows(found: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json:
     tables.print_table([_flat(each) for each in found], columns)
 
 
-def record(found: Mapping[str, Any], *, as_json: bool, empty: str = "") -> None:
+def record(found: Mapping[str, object], *, as_json: bool, empty: str = "") -> None:
     """Print a resource: a line for each of its fields that has something, or as JSON.
 
     `empty` is printed if none has.
@@ -84,7 +84,7 @@ def _inner(found: Mapping[str, Any]) -> Row:
     return fields
 
 
-def _flat(found: Mapping[str, Any]) -> Row:
+def _flat(found: Mapping[str, object]) -> Row:
     """Return a resource with plain values: lists with commas, other values as JSON."""
     return {name: _cell(each) for name, each in found.items()}
 

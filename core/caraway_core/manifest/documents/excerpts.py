@@ -57,7 +57,7 @@ def _part(content: Document, name: str) -> Document | None:
     return content if "kind" not in value and _name(value) == name else None
 
 
-def _name(entry: Any) -> str | None:
+def _name(entry: object) -> str | None:
     try:
         return names.canonical(str(entry["name"])) if isinstance(entry, dict) else None
     except (KeyError, ValueError):

@@ -39,7 +39,7 @@ def of_component(document: Document) -> Iterator[FileReference]:
     yield from _texts(document.value, ())
 
 
-def _texts(item: dict[str, Any], location: Location) -> Iterator[FileReference]:
+def _texts(item: dict[str, object], location: Location) -> Iterator[FileReference]:
     for key in _TEXTS:
         if item.get(key) is not None:
             yield FileReference("text", (*location, key), item[key])

@@ -81,7 +81,7 @@ def _all_typed(document: Document) -> Iterator[Problem]:
         yield from _untyped(document, columns, "either all columns have one, or none")
 
 
-def _untyped(document: Document, columns: list[Any], why: str) -> Iterator[Problem]:
+def _untyped(document: Document, columns: list[object], why: str) -> Iterator[Problem]:
     for index, column in enumerate(columns):
         if isinstance(column, dict) and not _has_type(column):
             message = f"column '{column.get('name')}' needs a 'type': {why}"

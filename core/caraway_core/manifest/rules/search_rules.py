@@ -72,7 +72,7 @@ def notices(document: Document) -> Iterator[str]:
         yield str(document.problem(("full_text_search",), message))
 
 
-def _column(document: Document, at: Location, column: dict[str, Any]) -> Iterator[Problem]:
+def _column(document: Document, at: Location, column: dict[str, object]) -> Iterator[Problem]:
     embeddings = _list(column.get("embeddings"))
     if len(embeddings) > 1:
         message = "a column has one embedding; select it twice in a view for a second one"
@@ -118,7 +118,7 @@ def _engine(
 
 
 def _params(
-    document: Document, key: str, params: Mapping[str, Any], known: tuple[str, ...]
+    document: Document, key: str, params: Mapping[str, object], known: tuple[str, ...]
 ) -> Iterator[Problem]:
     for name, value in params.items():
         where = (key, "params", name)

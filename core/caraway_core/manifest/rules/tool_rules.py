@@ -237,7 +237,7 @@ def _web_search(document: Document, target: str) -> Iterator[Problem]:
     yield from _timeout(document, params)
 
 
-def _timeout(document: Document, params: Mapping[str, Any]) -> Iterator[Problem]:
+def _timeout(document: Document, params: Mapping[str, object]) -> Iterator[Problem]:
     if params.get("timeout") is None:
         return
     try:

@@ -122,7 +122,7 @@ def _routed(document: Document) -> tuple[Location, list[dict[str, Any]]]:
     return at, [each for each in entries if isinstance(each, dict) and each.get("from")]
 
 
-def _models(document: Document, at: Location, routed: list[dict[str, Any]]) -> Iterator[Problem]:
+def _models(document: Document, at: Location, routed: list[dict[str, object]]) -> Iterator[Problem]:
     seen: set[str] = set()
     keys = {key for each in routed for key in ("weight", "order") if each.get(key) is not None}
     for index, each in enumerate(routed):

@@ -49,7 +49,7 @@ class OldResultsCache(Section):
 class SearchResultsCacheSettings(Section):
     """The cache of the results of searches."""
 
-    KEYS: ClassVar[Mapping[str, Any]] = {
+    KEYS: ClassVar[Mapping[str, object]] = {
         "eviction_policy": EvictionPolicy,
         "hashing_algorithm": HashingAlgorithm,
     }

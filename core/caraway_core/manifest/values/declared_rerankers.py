@@ -35,7 +35,7 @@ class DeclaredReranker(Section):
     `provider` and `model` are the halves of its `from`; `files` are paths relative to `base_dir`.
     """
 
-    KEYS: ClassVar[Mapping[str, Any]] = {"dependsOn": TextList}
+    KEYS: ClassVar[Mapping[str, object]] = {"dependsOn": TextList}
     FIRST: ClassVar[tuple[str, ...]] = ("from",)
 
     name: ModelName

@@ -81,7 +81,7 @@ class Oidc(Section):
 class AuthSettings(Section):
     """API keys as written in the manifest, with secret references and access suffixes."""
 
-    KEYS: ClassVar[Mapping[str, Any]] = {
+    KEYS: ClassVar[Mapping[str, object]] = {
         "api-key": ApiKeySection | None,
         "api_key": ApiKeySection | None,
         "oidc": Oidc | None,
@@ -275,7 +275,7 @@ class SchedulerSettings(Section):
     `params` may hold secret references. None leaves the choice to the scheduler.
     """
 
-    KEYS: ClassVar[Mapping[str, Any]] = {
+    KEYS: ClassVar[Mapping[str, object]] = {
         "partition_assignment_interval": PositiveDuration,
         "max_partition_assignments_per_interval": Count,
         "max_partitions_per_executor": Count,

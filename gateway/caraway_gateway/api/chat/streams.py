@@ -35,9 +35,9 @@ Frame = Callable[[Any], bytes]
 class EventPump:
     """Reads events in a task of its own, so that one wait serves events, pauses and clients."""
 
-    def __init__(self, source: AsyncGenerator[Any, None], receive: Receive) -> None:
+    def __init__(self, source: AsyncGenerator[object, None], receive: Receive) -> None:
         self._source = source
-        self._events: deque[Any] = deque()
+        self._events: deque[object] = deque()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._failure: BaseException | None = None
@@ -63,7 +63,7 @@ class EventPump:
         if self._failure is not None and not self._events:
             raise self._failure
 
-    async def take_events(self) -> list[Any]:
+    async def take_events(self) -> list[object]:
         """Return the events that are there, or none after `nudge`.
 
         Raises:
@@ -192,7 +192,7 @@ async def opened(request: Request, source: AsyncGenerator[Any, None]) -> EventPu
     return pump
 
 
-def data(event: Any) -> bytes:
+def data(event: object) -> bytes:
     """Return the frame of one JSON object."""
     return b"data: " + json_values.dumped(event) + b"\n\n"
 

@@ -17,7 +17,7 @@ from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Iceberg REST catalog"])
 _TABLE = f"{parameters.BASE}/{{namespace}}/tables/{{table}}"
-_BODY: dict[str, Any] = {
+_BODY: dict[str, object] = {
     "requestBody": {
         "required": True,
         "content": {

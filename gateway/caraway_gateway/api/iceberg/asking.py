@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -112,7 +111,7 @@ def listing(
 def paged(
     key: str,
     items: Sequence[str],
-    entry: Callable[[str], Any],
+    entry: Callable[[str], object],
     token: str | None,
     size: int | None,
 ) -> Response:

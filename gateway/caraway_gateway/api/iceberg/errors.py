@@ -1,7 +1,6 @@
 """Errors of the table catalog, in the shape of the Iceberg REST protocol."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -31,7 +30,7 @@ _OF_CLASSES: Mapping[type[Exception], str] = {
     NoPlanError: "NoSuchPlanIdException",
     NoPlanTaskError: "NoSuchPlanTaskException",
 }
-DOCUMENTED: dict[str, Any] = {
+DOCUMENTED: dict[str, object] = {
     "application/json": {
         "schema": {
             "type": "object",

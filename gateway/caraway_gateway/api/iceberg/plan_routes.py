@@ -18,7 +18,7 @@ from caraway_serving.errors import RefusedRequestError
 router = APIRouter(tags=["Iceberg REST catalog"])
 _TABLE = f"{parameters.BASE}/{{namespace}}/tables/{{table}}"
 PlanId = Annotated[str, Path(description="The id of a planned scan.")]
-_BODY: dict[str, Any] = {
+_BODY: dict[str, object] = {
     "requestBody": {
         "required": False,
         "content": {
@@ -36,7 +36,7 @@ _BODY: dict[str, Any] = {
         },
     }
 }
-_TASK_BODY: dict[str, Any] = {
+_TASK_BODY: dict[str, object] = {
     "requestBody": {
         "required": True,
         "content": {

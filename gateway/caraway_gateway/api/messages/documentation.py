@@ -2,7 +2,7 @@
 
 from typing import Any
 
-ENVELOPE: dict[str, Any] = {
+ENVELOPE: dict[str, object] = {
     "application/json": {
         "schema": {
             "type": "object",

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
@@ -74,6 +73,6 @@ def _frame(event: JsonObject) -> bytes:
     return b"event: " + name.encode() + b"\n" + streams.data(event)
 
 
-def _failed(error: dict[str, Any]) -> bytes:
+def _failed(error: dict[str, object]) -> bytes:
     """Return the frame of an error in the middle of a stream, which also ends it."""
     return _frame(errors.in_stream(error))

@@ -97,7 +97,7 @@ def _text(fields: dict[str, Any], name: str) -> str | None:
     return value or None
 
 
-def _flag(fields: dict[str, Any], name: str) -> bool:
+def _flag(fields: dict[str, object], name: str) -> bool:
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
         raise InvalidRequestError(f'the field "{name}" must be true or false')

@@ -104,7 +104,7 @@ _SUBMISSION: Schema = {
 _WITH_STATUS: Schema = {
     "application/json": {"schema": _object(("error",), error=_TEXT, status=_STATUS)}
 }
-_COMMON: dict[int | str, Any] = {
+_COMMON: dict[int | str, object] = {
     503: {
         "description": "The state store is unavailable, or the runtime starts or stops.",
         "content": shapes.ERROR,
@@ -115,7 +115,7 @@ _COMMON: dict[int | str, Any] = {
         "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
     },
 }
-_UNKNOWN: dict[int | str, Any] = {404: _error("The caller has no such query."), **_COMMON}
+_UNKNOWN: dict[int | str, object] = {404: _error("The caller has no such query."), **_COMMON}
 _ACCEPT: Schema = {
     "name": "Accept",
     "in": "header",

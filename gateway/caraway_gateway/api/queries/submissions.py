@@ -71,14 +71,14 @@ def job_id(text: str) -> JobId:
     return JobId(text)
 
 
-def _document(body: bytes) -> dict[str, Any]:
+def _document(body: bytes) -> dict[str, object]:
     document = parsing.json(body, _EXAMPLE)
     if not isinstance(document, dict):
         raise RefusedRequestError(422, f"the request body must be a JSON object; {_EXAMPLE}")
     return document
 
 
-def _parameters(values: Any) -> dict[str, Any]:
+def _parameters(values: object) -> dict[str, object]:
     if values is None:
         return {}
     if not isinstance(values, dict | list):

@@ -1,6 +1,6 @@
 """The routes of responses."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from starlette.requests import ClientDisconnect
@@ -84,7 +84,7 @@ def _frame(event: JsonObject) -> bytes:
     return b"event: " + name.encode() + b"\n" + streams.data(event)
 
 
-def _failed(error: dict[str, Any]) -> bytes:
+def _failed(error: dict[str, object]) -> bytes:
     """Return the frame of an error that is none of a model, which also ends the stream."""
     return _frame({"type": "error", "code": error["code"], "message": error["message"],
                    "param": None, "sequence_number": 0})  # fmt: skip

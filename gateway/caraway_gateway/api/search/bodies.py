@@ -1,7 +1,6 @@
 """Parses a search from a request body."""
 
 import difflib
-from typing import Any
 
 from caraway_assist.search.requests import SearchRequest
 from caraway_core.errors import InvalidQueryError
@@ -42,21 +41,21 @@ def parse(body: bytes) -> SearchRequest:
     )
 
 
-def _strings(fields: dict[str, Any], name: str) -> tuple[str, ...]:
+def _strings(fields: dict[str, object], name: str) -> tuple[str, ...]:
     values = fields.get(name, [])
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
         raise InvalidQueryError(f"'{name}' must be an array of strings")
     return tuple(values)
 
 
-def _limit(fields: dict[str, Any]) -> int:
+def _limit(fields: dict[str, object]) -> int:
     limit = fields.get("limit", MOST_HITS)
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise InvalidQueryError(f"'limit' must be an integer from 1 to {MOST_HITS}")
     return limit
 
 
-def _where(fields: dict[str, Any]) -> str | None:
+def _where(fields: dict[str, object]) -> str | None:
     where = fields.get("where", "")
     if not isinstance(where, str):
         raise InvalidQueryError("'where' must be a string, a predicate of SQL")

@@ -24,7 +24,7 @@ _RESULT = {
 }
 
 
-def _error(description: str) -> dict[str, Any]:
+def _error(description: str) -> dict[str, object]:
     return {"description": description, "content": shapes.ERROR}
 
 

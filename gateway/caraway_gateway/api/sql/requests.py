@@ -2,7 +2,6 @@
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.json_texts import strict_json
@@ -64,7 +63,7 @@ def _from_json(text: str) -> SqlBody:
     return SqlBody(sql, _parameters(document.get("parameters")))
 
 
-def _parameters(values: Any) -> dict[str, object]:
+def _parameters(values: object) -> dict[str, object]:
     if values is None:
         return {}
     if not isinstance(values, dict | list):

@@ -80,7 +80,7 @@ class Metadata:
                 # No dataset declares a foreign key.
                 return _table(metadata_schemas.FOREIGN_KEYS, [])
 
-    async def _db_schemas(self, caller: Caller, command: Any) -> pa.Table:
+    async def _db_schemas(self, caller: Caller, command: object) -> pa.Table:
         found = await self._statements.collected(request_of(caller, _SCHEMATA))
         names = {*found.column("schema_name").to_pylist(), "information_schema"}
         wanted = _filter(command, "db_schema_filter_pattern")
@@ -181,7 +181,7 @@ def _filter(command: Any, field: str) -> Callable[[str], bool]:
     return pattern(getattr(command, field))
 
 
-def _is_here(command: Any) -> bool:
+def _is_here(command: object) -> bool:
     """Return whether a command asks for the runtime's own catalog."""
     return _is_asked(command, CATALOG)
 

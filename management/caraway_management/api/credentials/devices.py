@@ -1,7 +1,7 @@
 """Sign-in of command lines: `caraway login` waits until its user approves it in a browser."""
 
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -58,7 +58,7 @@ async def create_device_sign_in(request: Request, services: GivenServices) -> Re
 @router.get("/v1/device-sign-ins/{userCode}")
 async def get_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a sign-in that waits, with its origin, so that its user can recognize it. Ours."""
     return _shown(await _look(caller, userCode))
 
@@ -66,7 +66,7 @@ async def get_device_sign_in(
 @router.post("/v1/device-sign-ins/{userCode}/approve")
 async def approve_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Let a command line act as the caller, who sends a session. Ours."""
     return await _decide(caller, userCode, is_approved=True)
 
@@ -74,7 +74,7 @@ async def approve_device_sign_in(
 @router.post("/v1/device-sign-ins/{userCode}/deny")
 async def deny_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Refuse a command line. Ours."""
     return await _decide(caller, userCode, is_approved=False)
 
@@ -95,7 +95,7 @@ async def exchange_device_code(body: CodeBody, services: GivenServices) -> Respo
 async def get_cli_context(
     caller: Annotated[Caller, needs_credential("apps:read")],
     org_name: Annotated[str | None, Query(max_length=255)] = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return who the command line acts for: the user, an organization and its first project.
 
     `api_key` is null for viewers, who may not read keys.
@@ -129,7 +129,7 @@ async def get_cli_context(
 
 async def _first_project(
     session: AsyncSession, services: Services, org: Org, role: str
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     of_org = (Project.org_id == org.id, Project.deleted_at.is_(None))
     project = await session.scalar(select(Project).where(*of_org).order_by(Project.id).limit(1))
     if project is None:
@@ -189,7 +189,7 @@ async def _look(caller: Caller, user_code: str) -> DeviceSignIn:
     return row
 
 
-async def _decide(caller: Caller, user_code: str, *, is_approved: bool) -> dict[str, Any]:
+async def _decide(caller: Caller, user_code: str, *, is_approved: bool) -> dict[str, object]:
     await _look(caller, user_code)
     user_id = identity.require_person(caller.credential)
     async with caller.change() as change:
@@ -204,7 +204,7 @@ def _require_session(caller: Caller) -> None:
         raise refusals.forbidden("only a session may do this: sign in on the web page")
 
 
-def _shown(row: DeviceSignIn) -> dict[str, Any]:
+def _shown(row: DeviceSignIn) -> dict[str, object]:
     return {
         "user_code": row.user_code,
         "state": row.state,

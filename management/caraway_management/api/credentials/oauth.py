@@ -73,7 +73,7 @@ async def create_access_token(request: Request, services: GivenServices) -> Resp
 
 
 @router.get("/.well-known/jwks.json")
-async def list_signing_keys(services: GivenServices) -> dict[str, Any]:
+async def list_signing_keys(services: GivenServices) -> dict[str, object]:
     """List the public keys that access tokens are signed with."""
     async with services.database.read() as session:
         return await signing.published(session, services.now())
@@ -122,7 +122,7 @@ async def register_oauth_client(
 
 
 @router.get("/.well-known/oauth-authorization-server")
-async def get_authorization_server(services: GivenServices) -> dict[str, Any]:
+async def get_authorization_server(services: GivenServices) -> dict[str, object]:
     """Describe the authorization server (RFC 8414)."""
     base = services.credentials.public_url
     return {
@@ -146,18 +146,18 @@ async def get_authorization_server(services: GivenServices) -> dict[str, Any]:
 
 
 @router.get("/.well-known/oauth-protected-resource")
-async def get_protected_resource(services: GivenServices) -> dict[str, Any]:
+async def get_protected_resource(services: GivenServices) -> dict[str, object]:
     """Describe the API as a protected resource (RFC 9728)."""
     return _resource(services, "")
 
 
 @router.get("/.well-known/oauth-protected-resource/mcp")
-async def get_protected_mcp_endpoint(services: GivenServices) -> dict[str, Any]:
+async def get_protected_mcp_endpoint(services: GivenServices) -> dict[str, object]:
     """Describe the MCP endpoint as a protected resource (RFC 9728)."""
     return _resource(services, "/mcp")
 
 
-def _resource(services: Services, path: str) -> dict[str, Any]:
+def _resource(services: Services, path: str) -> dict[str, object]:
     base = services.credentials.public_url
     return {
         "resource": f"{base}{path}",

@@ -1,6 +1,6 @@
 """`/v1/oauth-clients`: the machines of an organization. Ours."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -45,7 +45,7 @@ class ClientChanges(BaseModel):
 @router.get("")
 async def list_oauth_clients(
     caller: Annotated[Caller, needs("credentials:read")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the OAuth clients of the organization, by name. Ours."""
     query = (
         select(OAuthClient)
@@ -62,7 +62,7 @@ async def list_oauth_clients(
 @router.post("", status_code=201)
 async def create_oauth_client(
     body: ClientBody, caller: Annotated[Caller, needs("credentials:write")], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make an OAuth client. Ours. `client_secret` is shown only here.
 
     It acts for this organization, with no scope that the caller lacks.
@@ -93,7 +93,7 @@ async def create_oauth_client(
 @router.get("/{clientId}")
 async def get_oauth_client(
     caller: Annotated[Caller, needs("credentials:read")], clientId: ClientId, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return an OAuth client of the organization. Ours."""
     async with caller.services.database.read() as session:
         row = await clients.get_client(session, caller.org.id, clientId)
@@ -107,7 +107,7 @@ async def update_oauth_client(
     caller: Annotated[Caller, needs("credentials:write")],
     clientId: ClientId,
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change an OAuth client. Ours. Scopes that are taken away are gone from its tokens at once."""
     fields = body.model_fields_set
     async with caller.change() as change:
@@ -144,7 +144,7 @@ async def delete_oauth_client(
 @router.post("/{clientId}/secret")
 async def regenerate_oauth_client_secret(
     caller: Annotated[Caller, needs("credentials:write")], clientId: ClientId, response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Give an OAuth client a new secret. Ours. `client_secret` is shown only here.
 
     The old secret gets no more tokens. Tokens that it got are valid until they expire.
@@ -172,7 +172,7 @@ def _check_description(text: str) -> str:
     return names.check_text(text, "description", _LONGEST_DESCRIPTION) if text else text
 
 
-def _shown(row: OAuthClient) -> dict[str, Any]:
+def _shown(row: OAuthClient) -> dict[str, object]:
     return {
         "client_id": row.client_id,
         "name": row.name,

@@ -1,6 +1,6 @@
 """`/v1/sessions`: sign-in and sign-out with a password, and the sessions of a user. Ours."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -39,7 +39,7 @@ async def create_session(
     request: Request,
     response: Response,
     services: GivenServices,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Sign in. Ours: the cookie `caraway_session` and `access_token` are the same session.
 
     Requests with the cookie that change something send `csrf_token` as `X-CSRF-Token`.
@@ -61,7 +61,7 @@ async def create_session(
 @router.get("")
 async def list_sessions(
     caller: Annotated[Caller, needs_credential("credentials:read")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the caller's sessions, the newest first. Ours."""
     user_id = identity.require_person(caller.credential)
     query = (
@@ -79,7 +79,7 @@ async def get_session(
     caller: Annotated[Caller, needs_credential("credentials:read")],
     sessionId: SessionId,
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a session of the caller. `current` also has the `csrf_token` of the cookie. Ours."""
     user_id = identity.require_person(caller.credential)
     id_ = _parse(sessionId, caller)
@@ -144,7 +144,7 @@ def _parse(text: str, caller: Caller) -> int:
     return number
 
 
-def _shown(row: PortalSession, current: int | None) -> dict[str, Any]:
+def _shown(row: PortalSession, current: int | None) -> dict[str, object]:
     return {
         "id": row.id,
         "address": row.address,

@@ -1,6 +1,6 @@
 """`/v1/tokens`: personal access tokens. Ours."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -34,7 +34,7 @@ class TokenBody(BaseModel):
 @router.get("")
 async def list_tokens(
     caller: Annotated[Caller, needs_credential("credentials:read")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the caller's tokens, the newest first, with those that expired. Ours.
 
     `kind` is `personal`, `cli` for one of `caraway login`, or `oauth` for what the caller granted
@@ -55,7 +55,7 @@ async def create_token(
     body: TokenBody,
     caller: Annotated[Caller, needs_credential("credentials:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make a personal access token. Ours. `token` is its value, which is shown only here.
 
     It has no scope, organization or lifetime that the credential which makes it lacks.
@@ -89,7 +89,7 @@ async def create_token(
 @router.get("/{tokenId}")
 async def get_token(
     caller: Annotated[Caller, needs_credential("credentials:read")], tokenId: TokenId
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a token of the caller. Ours."""
     async with caller.services.database.read() as session:
         return _shown(await _find(session, caller.credential, tokenId))
@@ -129,7 +129,7 @@ def _user_of(credential: Credential) -> int:
     return credential.user_id
 
 
-def _shown(row: Token) -> dict[str, Any]:
+def _shown(row: Token) -> dict[str, object]:
     return {
         "id": row.id,
         "name": row.name,

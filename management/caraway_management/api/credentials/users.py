@@ -1,6 +1,6 @@
 """`/v1/users`: the users of the installation, for its administrators. Ours."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
@@ -46,7 +46,7 @@ class UserPasswordBody(BaseModel):
 @router.get("")
 async def list_users(
     caller: Annotated[Caller, needs_credential("credentials:read")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the users of the installation, for an administrator. Ours."""
     identity.require_administrator(caller.credential)
     query = select(User).where(User.deleted_at.is_(None)).order_by(User.id)
@@ -58,7 +58,7 @@ async def list_users(
 @router.post("", status_code=201)
 async def create_user(
     body: UserBody, caller: Annotated[Caller, needs_credential("credentials:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Add a user, as an administrator of the installation. Ours."""
     identity.require_administrator(caller.credential)
     username = names.check_user(body.username)
@@ -83,7 +83,7 @@ async def create_user(
 @router.get("/{userId}")
 async def get_user(
     caller: Annotated[Caller, needs_credential("credentials:read")], userId: UserId
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a user of the installation, for an administrator. Ours."""
     identity.require_administrator(caller.credential)
     async with caller.services.database.read() as session:

@@ -25,7 +25,7 @@ class PasswordBody(BaseModel):
 
 
 @router.get("")
-async def get_whoami(caller: Annotated[Caller, needs_credential()]) -> dict[str, Any]:
+async def get_whoami(caller: Annotated[Caller, needs_credential()]) -> dict[str, object]:
     """Return the credential of the request with its scopes. Ours.
 
     `org` is the only organization that it acts for, or null.

@@ -87,7 +87,7 @@ class RouteTool:
         )
 
 
-def read_tools(description: Mapping[str, Any]) -> dict[str, RouteTool]:
+def read_tools(description: Mapping[str, object]) -> dict[str, RouteTool]:
     """Return the tools of the routes that an OpenAPI description has, by name."""
     return {tool.name: tool for tool in _tools(description)}
 
@@ -168,7 +168,7 @@ def _resolved(schema: JsonSchema, schemas: Mapping[str, Any]) -> JsonSchema:
     return schema
 
 
-def _definitions(value: Any, schemas: Mapping[str, Any]) -> dict[str, Any]:
+def _definitions(value: object, schemas: Mapping[str, object]) -> dict[str, object]:
     """Return the named schemas that a schema refers to, and those that they refer to."""
     found: dict[str, Any] = {}
     pending: list[Any] = [value]
@@ -180,7 +180,7 @@ def _definitions(value: Any, schemas: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
         if isinstance(reference := value.get("$ref"), str):
             yield reference.rpartition("/")[2]
@@ -202,5 +202,5 @@ def _with_local_references(value: Any) -> Any:
     return value
 
 
-def _query_text(value: Any) -> str:
+def _query_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
@@ -89,7 +88,7 @@ class ServedRoutes:
     def __init__(
         self,
         app: ASGIApp,
-        describe: Callable[[], Mapping[str, Any]],
+        describe: Callable[[], Mapping[str, object]],
         origins: Sequence[str] = (),
     ) -> None:
         self.app = app

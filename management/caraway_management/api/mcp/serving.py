@@ -49,7 +49,9 @@ class _Calls:
         self._tools = tools
 
     async def list_tools(
-        self, _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+        self,
+        _context: ServerRequestContext[object, object],
+        _params: types.PaginatedRequestParams | None,
     ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in self._tools.values()])
 
@@ -85,7 +87,7 @@ class _Calls:
         return _result(answer.status_code, _body(answer))
 
 
-def _result(status: int, body: Any) -> types.CallToolResult:
+def _result(status: int, body: object) -> types.CallToolResult:
     """Return the result of a call: the answer of its route."""
     result = {"status": status, "body": body}
     text = types.TextContent(type="text", text=json.dumps(result))
@@ -103,7 +105,7 @@ def _described(tool: RouteTool) -> types.Tool:
     )
 
 
-def _body(answer: httpx.Response) -> Any:
+def _body(answer: httpx.Response) -> object:
     if answer.headers.get("content-type", "").startswith("application/json"):
         return answer.json()
     return answer.text or None

@@ -1,6 +1,6 @@
 """The processes or pods of a project's runtime, and their logs."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
@@ -17,7 +17,7 @@ _LONGEST_TAIL = 100_000
 @router.get("/{projectId}/instances")
 async def list_instances(
     project_id: ProjectId, caller: Annotated[Caller, needs("deployments:read")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the instances of a project that is deployed."""
     project = await _find(caller, project_id)
     found = await caller.services.deployer.instances(project.id, mark(project.created_at))
@@ -39,7 +39,7 @@ async def get_instance_logs(
     instance: Annotated[str, Path(alias="instanceName", max_length=253)],
     caller: Annotated[Caller, needs("deployments:read")],
     tail: Annotated[int, Query(ge=1, le=_LONGEST_TAIL, description="The last lines.")] = 100,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the last lines of an instance.
 
     A plan shows a number of lines: 403 `plan_limit` has it as `max_tail`.

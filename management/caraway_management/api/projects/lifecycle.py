@@ -1,7 +1,7 @@
 """Pauses, resumes, forks and transfers projects."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 
@@ -38,7 +38,7 @@ class Transfer(Body):
 @router.post("/{projectId}/pause")
 async def pause_project(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Pause a project: its runtime ends, and its settings stay editable."""
     async with caller.change() as change:
         session = change.session
@@ -52,7 +52,7 @@ async def pause_project(
 @router.post("/{projectId}/resume")
 async def resume_project(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Resume a project, and deploy it. `deployment_id` is null if it has no manifest."""
     async with caller.change() as change:
         session = change.session
@@ -75,7 +75,7 @@ async def resume_project(
 @router.get("/{projectId}/forks")
 async def list_forks(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:read")], page: Paged
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the forks of a project."""
     async with caller.services.database.read() as session:
         source = await finding.find_project(session, caller.org.id, project_id)
@@ -86,7 +86,7 @@ async def list_forks(
 @router.post("/{projectId}/forks", status_code=201)
 async def create_fork(
     project_id: ProjectId, body: NewFork, caller: Annotated[Caller, needs("apps:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Create a project with manifest and settings of another one, and deploy it.
 
     `shared_state` names what both projects write. Secrets of the source's own are not copied.
@@ -121,7 +121,7 @@ async def create_fork(
 @router.post("/{projectId}/transfer")
 async def transfer_project(
     project_id: ProjectId, body: Transfer, caller: Annotated[Caller, needs("apps:delete")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Transfer a project to another organization of the caller. Ours.
 
     The caller administers its own, and may create projects in the other one. Secrets of the old

@@ -1,6 +1,6 @@
 """The repository of a project, from which its manifest comes. Our paths; the codes are shared."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 
@@ -24,7 +24,7 @@ class Repository(Body):
 @router.put("/{projectId}/repository")
 async def connect_repository(
     project_id: ProjectId, body: Repository, caller: Annotated[Caller, needs("apps:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Connect a project to a repository, and take the manifest at the head of its branch.
 
     While it is connected, other changes of the manifest are refused with 409 `github_connected`.
@@ -47,7 +47,7 @@ async def connect_repository(
 @router.post("/{projectId}/repository/synchronize")
 async def synchronize_repository(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:write")]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Take the manifest at the head of the branch. Nothing is deployed."""
     async with caller.services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)

@@ -72,7 +72,7 @@ async def list_projects(
     request: Request,
     caller: Annotated[Caller, needs("apps:read")],
     page: Paged,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """List the projects of the organization, the oldest first.
 
     A manifest of more than 32 KiB is left out; `config.manifest_left_out` says so (ours).
@@ -85,7 +85,7 @@ async def list_projects(
 @router.post("", status_code=201)
 async def create_project(
     body: NewProject, caller: Annotated[Caller, needs("apps:write")], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Create a project. A deleted one of this name is revived, with its id and its settings."""
     settings = await checked(body.given())
     async with caller.change() as change:
@@ -102,7 +102,7 @@ async def create_project(
 @router.get("/{projectId}")
 async def get_project(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:read")], response: Response
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a project."""
     async with caller.services.database.read() as session:
         project = await finding.read_project(session, caller.org.id, project_id)
@@ -116,7 +116,7 @@ async def update_project(
     body: ChangedProject,
     caller: Annotated[Caller, needs("apps:write")],
     response: Response,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Change settings of a project. What runs takes them with the next deployment."""
     settings = await checked(body.given())
     async with caller.change() as change:

@@ -46,7 +46,7 @@ def effective(wanted: Wanted, folder: Path, *, allows_files: bool) -> str:
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 
-def _with_keys(runtime: Any, wanted: Wanted) -> Any:
+def _with_keys(runtime: object, wanted: Wanted) -> object:
     section = dict(runtime) if isinstance(runtime, dict) else {}
     auth = dict(section.get("auth") or {})
     name = "api_key" if "api_key" in auth else "api-key"
@@ -57,7 +57,7 @@ def _with_keys(runtime: Any, wanted: Wanted) -> Any:
     return {**section, "auth": {**auth, name: keys}}
 
 
-def _foreign_files(content: Any) -> Iterator[tuple[str, str]]:
+def _foreign_files(content: object) -> Iterator[tuple[str, str]]:
     """Yield the places of a manifest that refer to files outside of the project's folder."""
     waiting: list[tuple[tuple[str, ...], Any]] = [((), content)]
     seen: set[int] = set()

@@ -131,7 +131,7 @@ class TableStream:
         self._places |= {each["ShardId"]: (_start_of(each), False) for each in children}
 
     def _shards(self) -> Sequence[Mapping[str, Any]]:
-        shards: list[Mapping[str, Any]] = []
+        shards: list[Mapping[str, object]] = []
         request = {"StreamArn": self._stream}
         while True:
             described = self._call("describe_stream", **request)["StreamDescription"]

@@ -16,7 +16,7 @@ from caraway_plugins.changes.target import BadChangesError, ChangeTarget
 class MessageReader(Protocol):
     """Reads messages of one format."""
 
-    def read(self, message: bytes) -> tuple[Any, Meaning]:
+    def read(self, message: bytes) -> tuple[object, Meaning]:
         """Return the value of a message, and the semantic types in it."""
         ...
 
@@ -56,9 +56,9 @@ class RowMessages:
             self._readers[form] = _reader(form, target)
         return self._readers[form]
 
-    def _key(self, key: bytes, target: ChangeTarget) -> Mapping[str, Any]:
+    def _key(self, key: bytes, target: ChangeTarget) -> Mapping[str, object]:
         """Return the columns of the primary key that the key of a message has."""
-        value: Any
+        value: object
         match self._settings.key_form:
             case "text":
                 value = _text(key, target)
@@ -86,7 +86,7 @@ def _reader(form: str, target: ChangeTarget) -> MessageReader:
     return ProtobufMessages(target.registry)
 
 
-def _record(value: Any, meaning: Meaning) -> tuple[Any, Meaning]:
+def _record(value: object, meaning: Meaning) -> tuple[object, Meaning]:
     if not isinstance(value, dict):
         raise BadChangesError("the message is not a record; each message is one row")
     return value, meaning
@@ -105,7 +105,7 @@ def _line(value: bytes) -> bytes:
     return line.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
-def _parsed(key: bytes) -> Any:
+def _parsed(key: bytes) -> object:
     try:
         return documents.reader(True)(key)
     except (ValueError, RecursionError) as exc:

@@ -82,7 +82,7 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
     return KafkaSettings(request.path, forms[0], group is not None, are_rows, client, forms[1])
 
 
-def _security(known: params.Params) -> dict[str, Any]:
+def _security(known: params.Params) -> dict[str, object]:
     username = known.text("kafka_sasl_username")
     protocol = _choice(
         known, "kafka_security_protocol", "SASL_SSL" if username else "PLAINTEXT", _PROTOCOLS

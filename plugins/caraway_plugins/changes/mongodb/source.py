@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 from pymongo.read_concern import ReadConcern
@@ -168,7 +167,7 @@ def _loaded(table: DocumentTable, page: Documents) -> Changes:
 
 
 def _followed(table: DocumentTable, events: Sequence[Event]) -> Changes:
-    documents: list[dict[str, Any]] = []
+    documents: list[dict[str, object]] = []
     ops: list[Op] = []
     for event in events:
         # A document that was deleted since has no content, and its deletion follows.

@@ -67,7 +67,7 @@ def stream(reads: MongoReads, token: str | None) -> Generator[StreamPage, None, 
         PositionLostError: the changes after the token are gone, or the collection is.
         DatasetError: the server has no change streams, refuses or cannot be reached.
     """
-    stage: dict[str, Any] = {"fullDocument": "updateLookup"}
+    stage: dict[str, object] = {"fullDocument": "updateLookup"}
     if token is not None:
         stage["resumeAfter"] = {_TOKEN: token}
     name = reads.collection

@@ -148,7 +148,7 @@ def _type(exc: psycopg2.Error) -> DatasetErrorType:
     return "unavailable"
 
 
-def _login(known: params.Params) -> Mapping[str, Any]:
+def _login(known: params.Params) -> Mapping[str, object]:
     mode = known.text("pg_sslmode") or "require"
     if mode not in _SSL_MODES:
         raise DatasetError(

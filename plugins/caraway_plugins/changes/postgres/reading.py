@@ -62,7 +62,7 @@ def present(connection: Any, table: Table, keys: Sequence[Key]) -> Mapping[Key, 
     return found
 
 
-def _in(keys: Sequence[Key]) -> tuple[Any, ...]:
+def _in(keys: Sequence[Key]) -> tuple[object, ...]:
     return tuple(key[0] if len(key) == 1 else key for key in keys)
 
 
@@ -72,7 +72,7 @@ def _as_texts(cursor: Any, table: Table) -> None:
     extensions.register_type(extensions.new_type(oids, "CARAWAY_TEXT", _same), cursor)
 
 
-def _same(value: str | bytes | None, _cursor: Any) -> str | bytes | None:
+def _same(value: str | bytes | None, _cursor: object) -> str | bytes | None:
     return value
 
 

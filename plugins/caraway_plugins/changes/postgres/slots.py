@@ -138,7 +138,7 @@ def check(connection: Any, table: Table, at: PostgresPosition) -> None:
         raise _lost(place, f"another client read from the replication slot '{place.slot}'")
 
 
-def check_table(connection: Any, table: Table) -> None:
+def check_table(connection: object, table: Table) -> None:
     """Check that the table still exists as loaded, and is published.
 
     Raises:

@@ -71,7 +71,7 @@ class PostgresChanges:
         """Do nothing; the connections are closed when the iteration over `batches` ends."""
 
     async def _following(
-        self, stream: Stream, plain: Any, table: Table, at: PostgresPosition
+        self, stream: Stream, plain: object, table: Table, at: PostgresPosition
     ) -> AsyncGenerator[SourceBatch, None]:
         def fetch(keys: Sequence[Key]) -> Mapping[Key, Values]:
             return reading.present(plain, table, keys)
@@ -92,7 +92,7 @@ class PostgresChanges:
             await stream.aclose()
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def _connected(self) -> AsyncIterator[tuple[object, object]]:
         """Open a connection for statements and a connection for replication."""
         made: list[Any] = []
         try:
@@ -115,7 +115,7 @@ class PostgresChanges:
         finally:
             connecting.close(connection)
 
-    def _look(self, connection: Any) -> Table:
+    def _look(self, connection: object) -> Table:
         request = self._request
         return catalog.look(connection, self._place, request.declared, request.primary_key)
 
@@ -126,7 +126,7 @@ def _begin(plain: Any, replication: Any, table: Table) -> slots.Snapshot:
 
 
 async def _loading(
-    connection: Any, table: Table, snapshot: slots.Snapshot
+    connection: object, table: Table, snapshot: slots.Snapshot
 ) -> AsyncGenerator[SourceBatch, None]:
     """Yield all rows of a snapshot, after a truncation; the last batch completes the load."""
     pages = reading.snapshot(connection, table, snapshot.name)

@@ -25,7 +25,7 @@ class AdbcRows(PooledRows):
     advice = "check the server, then run the query again"
     _found: pa.RecordBatchReader | None = None
 
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         return connecting.opened(self._table.login)
 
     def _run(self) -> Iterator[Any]:

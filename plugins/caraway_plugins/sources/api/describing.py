@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import pyarrow as pa
 
@@ -47,7 +46,7 @@ def fingerprint(found: ApiTable) -> str:
 def _columns(pages: ApiPages, limits: ApiLimits, most_records: int | None) -> pa.Schema:
     client = ApiClient(replace(limits, is_exact=False))
     try:
-        sample: list[Sequence[Mapping[str, Any]]] = []
+        sample: list[Sequence[Mapping[str, object]]] = []
         for rows in table.each_page(client, pages, RowRequest(())):
             sample.append(rows)
             if most_records is None or sum(map(len, sample)) >= most_records:

@@ -14,7 +14,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.tables.scanners import ColumnFilter
 
 _PARAM = re.compile(r"\s*(.+?)\s*(>=|<=|<>|=|<|>)\s*([^<>=\s]+)\s*", re.DOTALL)
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+_COMPARISONS: Mapping[str, Callable[[object, object], object]] = {
     "=": pc.equal,
     "<>": pc.not_equal,
     "<": pc.less,
@@ -92,7 +92,7 @@ def passing(batch: pa.RecordBatch, filters: Sequence[ColumnFilter]) -> pa.Record
     return batch.filter(masks[0]) if masks else batch
 
 
-def _mask(column: pa.Array, filter_: ColumnFilter) -> Any:
+def _mask(column: pa.Array, filter_: ColumnFilter) -> object:
     match filter_.operator:
         case "is null":
             return pc.is_null(column)

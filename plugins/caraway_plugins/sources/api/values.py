@@ -32,7 +32,7 @@ def batch(
 
 
 def batch_of(
-    given: Mapping[str, Sequence[Any] | pa.Array],
+    given: Mapping[str, Sequence[object] | pa.Array],
     schema: pa.Schema,
     texts: frozenset[str],
     title: str,
@@ -61,7 +61,7 @@ def batch_of(
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _column(given: Sequence[Any], type_: pa.DataType, fit: Fit) -> pa.Array:
+def _column(given: Sequence[object], type_: pa.DataType, fit: Fit) -> pa.Array:
     kinds = next((kinds for applies, kinds in _EXACT if applies(type_)), None)
     if kinds is not None and kinds.issuperset(map(type, given)):
         try:
@@ -73,7 +73,7 @@ def _column(given: Sequence[Any], type_: pa.DataType, fit: Fit) -> pa.Array:
     return pa.array([_fitted(fit, value) for value in given], type_)
 
 
-def _structs(given: Sequence[Mapping[str, Any] | None], type_: pa.StructType) -> pa.Array:
+def _structs(given: Sequence[Mapping[str, object] | None], type_: pa.StructType) -> pa.Array:
     fields = [
         _column(
             [None if each is None else each.get(field.name) for each in given],
@@ -86,7 +86,7 @@ def _structs(given: Sequence[Mapping[str, Any] | None], type_: pa.StructType) ->
     return pa.StructArray.from_arrays(fields, fields=list(type_), mask=is_null)
 
 
-def _fitted(fit: Fit, value: Any) -> Any:
+def _fitted(fit: Fit, value: object) -> Any:
     return None if value is None else fit(value)
 
 
@@ -110,18 +110,18 @@ def _text(value: Any) -> str:
     return text
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _integer(value: Any) -> int:
+def _integer(value: object) -> int:
     if isinstance(value, float | Decimal) and value == int(value):
         return int(value)
     whole: int = _of(value, int)
     return whole
 
 
-def _double(value: Any) -> float:
+def _double(value: object) -> float:
     return float(_of(value, int, float, Decimal))
 
 
@@ -132,13 +132,13 @@ def _decimal(value: Any) -> Decimal:
     return decimal
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"it is {_kind(value)}")
     return value
 
 
-def _day(value: Any) -> date:
+def _day(value: object) -> date:
     return date.fromisoformat(_of(value, str))
 
 
@@ -151,22 +151,22 @@ def _moment(value: Any) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _local(value: Any) -> datetime:
+def _local(value: object) -> datetime:
     return _moment(value).astimezone(UTC).replace(tzinfo=None)
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: object) -> bytes:
     content: bytes = _of(value, bytes)
     return content
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _object(value: object) -> Mapping[str, Any]:
     found: Mapping[str, Any] = _of(value, dict)
     return found
 
 
 def _struct(fields: Mapping[str, Fit]) -> Fit:
-    def fit(value: Any) -> dict[str, Any]:
+    def fit(value: object) -> dict[str, Any]:
         given = _of(value, dict)
         return {name: _fitted(each, given.get(name)) for name, each in fields.items()}
 
@@ -181,11 +181,11 @@ def _map(item: Fit) -> Fit:
     return lambda value: [(key, _fitted(item, each)) for key, each in _of(value, dict).items()]
 
 
-def _never(value: Any) -> Any:
+def _never(value: object) -> object:
     raise ValueError("JSON has no values of this type")
 
 
-def _of(value: Any, *kinds: type) -> Any:
+def _of(value: object, *kinds: type) -> Any:
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise ValueError(f"it is {_kind(value)}")
     return value

@@ -17,7 +17,7 @@ class ClickhouseRows(PooledRows):
     failures = connecting.FAILURES
     stop_again_s = 1.0
 
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         return ClickhouseConnection(self._table.login)
 
     def _run(self) -> Iterator[Any]:

@@ -5,15 +5,14 @@ import json
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
-from typing import Any
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: object) -> str | None:
     """Return a text as it is, and other values as JSON."""
     return value if value is None or isinstance(value, str) else _written(value)
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     match value:
         case None | bool() | int() | str():
             return json.dumps(value, ensure_ascii=False)

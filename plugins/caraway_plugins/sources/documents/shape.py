@@ -38,7 +38,7 @@ def declared_shape(fields: Sequence[pa.Field]) -> DocumentShape:
     return DocumentShape(pa.schema(fields), frozenset(texts))
 
 
-def shape_of(documents: Iterable[Mapping[str, Any]], title: str) -> DocumentShape:
+def shape_of(documents: Iterable[Mapping[str, object]], title: str) -> DocumentShape:
     """Return the columns of documents, in the order of their first appearance.
 
     Raises:

@@ -68,12 +68,12 @@ class DynamoReads:
 
     def _asked(
         self, table: DocumentTable, request: RowRequest, indexes: Sequence[SecondaryIndex]
-    ) -> tuple[str, Mapping[str, Any]] | None:
+    ) -> tuple[str, Mapping[str, object]] | None:
         columns = ItemColumns(table.schema, table.texts, self.key)
         filters, names = table.own_filters(request), table.fields(request)
         return conditions.request_of(columns, filters, names, request.limit, indexes)
 
-    def _may_query(self, arguments: Mapping[str, Any]) -> bool:
+    def _may_query(self, arguments: Mapping[str, object]) -> bool:
         """Return whether an index can be read: it may be gone, or the user have no right for it.
 
         Raises:

@@ -1,7 +1,5 @@
 """Runs statements in Flight SQL servers, over connections that are kept."""
 
-from typing import Any
-
 from caraway_plugins.sources.adbc.reader import AdbcReader, AdbcRows
 from caraway_plugins.sources.flightsql.connecting import FlightSqlConnection
 
@@ -9,7 +7,7 @@ from caraway_plugins.sources.flightsql.connecting import FlightSqlConnection
 class FlightSqlRows(AdbcRows):
     """The rows of a statement, read in batches."""
 
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         return FlightSqlConnection(self._table.login)
 
 

@@ -27,7 +27,7 @@ class GithubColumn:
     steps: tuple[str, ...]
     fields: Mapping[str, tuple[str, ...]] | None = None
 
-    def value(self, node: Mapping[str, Any]) -> Any:
+    def value(self, node: Mapping[str, object]) -> object:
         """Return the value of a node of an answer."""
         found = _found(node, self.steps)
         if self.fields is None or not isinstance(found, list):

@@ -83,7 +83,7 @@ LISTS: Mapping[str, GithubList] = {
 """The lists by their names in `from`."""
 
 
-def _whole_second(filter_: ColumnFilter) -> Any:
+def _whole_second(filter_: ColumnFilter) -> object:
     """Return the value of a filter, as a moment in whole seconds which leaves out no row."""
     value = filter_.value
     if not isinstance(value, datetime) or not value.microsecond:

@@ -61,7 +61,7 @@ def asked(call: ApiCall, query: str, variables: Mapping[str, Any] | None = None)
 
 def is_null(page: ApiPage, pointer: str) -> bool:
     """Return whether a field on the way to a pointer is null, or the field itself."""
-    value: Any = page.value
+    value: object = page.value
     for step in pointers.steps(pointer):
         if not isinstance(value, Mapping) or step not in value:
             return False

@@ -64,7 +64,7 @@ def login_of(known: Params) -> MongoLogin:
     return MongoLogin(host, database, options)
 
 
-def _login(known: Params) -> dict[str, Any]:
+def _login(known: Params) -> dict[str, object]:
     mode = known.text("mongodb_sslmode") or "required"
     if mode not in ("disabled", "required"):
         raise DatasetError(

@@ -112,7 +112,7 @@ def _opened(login: Mapping[str, str]) -> Connection:
             return _connected(login, {**place, **verified, **whole})
 
 
-def _connected(login: Mapping[str, str], how: Mapping[str, Any]) -> Connection:
+def _connected(login: Mapping[str, str], how: Mapping[str, object]) -> Connection:
     connection = pymysql.connect(
         **how,
         user=login["user"],
@@ -181,7 +181,7 @@ def kill(login: Mapping[str, str], thread: int) -> None:
             drop(connection)
 
 
-def packets(stream: Any) -> Iterator[bytes]:
+def packets(stream: object) -> Iterator[bytes]:
     """Yield the packets of rows, until the one that ends them.
 
     Raises:

@@ -28,10 +28,10 @@ class OdbcRows(PooledRows):
                 self._reading.release()
 
     @staticmethod
-    def close_idle(connection: Any) -> None:
+    def close_idle(connection: object) -> None:
         pass  # It is closed when nothing refers to it.
 
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         return OdbcConnection(self._table.login)
 
     def _run(self) -> Iterator[Any]:

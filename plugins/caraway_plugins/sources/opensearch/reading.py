@@ -94,7 +94,7 @@ class _Documents:
         self._reads = reads
         conditions = filters.conditions_of(table.schema, reads.rules, table.own_filters(request))
         fields = [name for name in read if name not in OUTSIDE]
-        self._body: dict[str, Any] = {
+        self._body: dict[str, object] = {
             "query": {"bool": {"filter": conditions}},
             "sort": ["_doc"],
             "track_total_hits": False,
@@ -135,7 +135,7 @@ class _Documents:
                 return
             body["search_after"] = hits[-1]["sort"]
 
-    def _hits(self, client: SearchClient, body: Mapping[str, Any], index: str) -> Hits:
+    def _hits(self, client: SearchClient, body: Mapping[str, object], index: str) -> Hits:
         title = self._reads.title
         try:
             answer = client.search(None, body)

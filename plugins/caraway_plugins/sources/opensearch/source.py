@@ -73,7 +73,7 @@ class ElasticsearchSource(_SearchSource):
 class _Sample:
     """Some documents, and how many there are."""
 
-    documents: Sequence[Mapping[str, Any]]
+    documents: Sequence[Mapping[str, object]]
     total: int
 
     @property

@@ -46,7 +46,7 @@ def expanded(source: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def lists_of(documents: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def lists_of(documents: Iterable[Mapping[str, object]]) -> frozenset[str]:
     """Return the paths of fields that have lists in documents."""
     found: set[str] = set()
     for each in documents:
@@ -54,7 +54,7 @@ def lists_of(documents: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _note_lists(source: Mapping[str, Any], prefix: str, found: set[str]) -> None:
+def _note_lists(source: Mapping[str, object], prefix: str, found: set[str]) -> None:
     for name, value in expanded(source).items():
         path = f"{prefix}{name}"
         if isinstance(value, list):
@@ -93,7 +93,7 @@ def read_of(type_: pa.DataType, path: str, numbered: Set[str]) -> Read:
     return next((read for applies, read in _READS if applies(type_)), _same)
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value
 
 
@@ -101,14 +101,14 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else json_texts.text_of(_ordered(value))
 
 
-def _ordered(value: Any) -> Any:
+def _ordered(value: object) -> object:
     """Return a value with the names of objects in order: servers change it when they project."""
     if isinstance(value, dict):
         return {name: _ordered(value[name]) for name in sorted(value)}
     return [_ordered(each) for each in value] if isinstance(value, list) else value
 
 
-def plain_text(value: Any) -> str | None:
+def plain_text(value: object) -> str | None:
     """Return the text of a value as it is in the index."""
     if isinstance(value, list | dict):
         raise ValueError("it is a list or an object")
@@ -118,7 +118,7 @@ def plain_text(value: Any) -> str | None:
     return text
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     if type(value) is int:
         return value
     number = _number(value)
@@ -135,7 +135,7 @@ def _number(value: Any) -> Decimal:
     return Decimal(value)
 
 
-def _double(value: Any) -> float:
+def _double(value: object) -> float:
     if isinstance(value, float | Decimal):
         return float(value)
     number = _number(value)
@@ -145,13 +145,13 @@ def _double(value: Any) -> float:
     return double
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if not isinstance(value, bool | str) or value not in _TRUTH:
         raise ValueError("it is neither true nor false")
     return _TRUTH[value]
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: object) -> bytes:
     if not isinstance(value, str):
         raise ValueError("it is not Base64")
     return base64.b64decode("".join(value.split()), validate=True)
@@ -177,7 +177,7 @@ def _moment(value: Any, is_numbered: bool, *, is_millis: bool) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000) if is_millis else moment
 
 
-def _day(value: Any, is_numbered: bool) -> str:
+def _day(value: object, is_numbered: bool) -> str:
     moment = _moment(value, is_numbered, is_millis=False)
     if moment.time() != datetime.min.time():
         raise ValueError("it is not the start of a day")
@@ -185,20 +185,20 @@ def _day(value: Any, is_numbered: bool) -> str:
 
 
 def _list(item: Read) -> Read:
-    def read(value: Any) -> list[Any]:
+    def read(value: object) -> list[object]:
         return [None if each is None else item(each) for each in _leaves(value)]
 
     return read
 
 
-def _leaves(value: Any) -> Iterable[Any]:
+def _leaves(value: object) -> Iterable[object]:
     if not isinstance(value, list):
         return [value]
     return [leaf for each in value for leaf in _leaves(each)]
 
 
 def _struct(fields: Mapping[str, Read]) -> Read:
-    def read(value: Any) -> dict[str, Any]:
+    def read(value: object) -> dict[str, object]:
         if not isinstance(value, Mapping):
             raise ValueError("it is not an object")
         given = expanded(value)

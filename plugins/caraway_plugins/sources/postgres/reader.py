@@ -60,7 +60,7 @@ class PostgresRows(PooledRows):
         self._cursor: Any = None
 
     @staticmethod
-    def close_idle(connection: Any) -> None:
+    def close_idle(connection: object) -> None:
         _close(connection)
 
     def _connect(self) -> Any:

@@ -21,7 +21,7 @@ def connect(path: str) -> Any:
     return connection
 
 
-def connect_to_write(path: str) -> Any:
+def connect_to_write(path: str) -> object:
     """Open a file to write to it, in a transaction that ends with a commit.
 
     Raises:

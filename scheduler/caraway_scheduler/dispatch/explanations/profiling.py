@@ -109,7 +109,7 @@ def document(tasks: Sequence[FinishedTask], elapsed_ms: float) -> str:
     return json.dumps({"elapsed_ms": round(elapsed_ms, 3), "stages": stages})
 
 
-def _task(task: FinishedTask) -> Mapping[str, Any]:
+def _task(task: FinishedTask) -> Mapping[str, object]:
     found: dict[str, Any] = {
         "number": task.number,
         "executor": task.executor_id,

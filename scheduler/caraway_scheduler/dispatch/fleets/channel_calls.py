@@ -107,7 +107,7 @@ class ChannelCalls:
             raise
         return end
 
-    def _receive(self, message: tuple[int, Any], body: pa.Buffer | None) -> None:
+    def _receive(self, message: tuple[int, object], body: pa.Buffer | None) -> None:
         number, answer = message
         waiting = self._waiting.pop(number, None)
         if waiting is None or waiting.done():

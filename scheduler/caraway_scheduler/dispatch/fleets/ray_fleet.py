@@ -323,7 +323,7 @@ class RayFleet:
             else:
                 self._meet(executor_id, ChannelActor(direct)).direct = direct
 
-    def _meet(self, executor_id: ExecutorId, actor: Any) -> Peer:
+    def _meet(self, executor_id: ExecutorId, actor: object) -> Peer:
         peer = Peer(executor_id, actor, asyncio.get_running_loop().create_future())
         self._peers[executor_id] = peer
         return peer

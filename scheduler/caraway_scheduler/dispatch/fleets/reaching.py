@@ -91,7 +91,7 @@ class _Answer:
         self._answer = answer
         answer.add_done_callback(_retrieve)
 
-    def __await__(self) -> Any:
+    def __await__(self) -> object:
         return asyncio.shield(self._answer).__await__()
 
 

@@ -15,12 +15,12 @@ from caraway_scheduler.dispatch.fleets.peers import Peer
 class SharedObjects:
     """Keeps objects in Ray's store while fleets need them."""
 
-    def __init__(self, answers: Answers, put: Callable[[Any], Any]) -> None:
+    def __init__(self, answers: Answers, put: Callable[[object], object]) -> None:
         """Set how to wait for executors, and Ray's `put`, which blocks."""
         self._answers = answers
         self._put = put
         self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
-        self._catalog: tuple[TableCatalog, Any] | None = None
+        self._catalog: tuple[TableCatalog, object] | None = None
 
     async def catalog(self, peer: Peer, catalog: TableCatalog) -> Any:
         """Return what to call an executor with: a reference, or the catalog itself."""
@@ -55,5 +55,5 @@ class SharedObjects:
         self._catalog = None
         self._files.clear()
 
-    def _put_file(self, file: OwnFile) -> Any:
+    def _put_file(self, file: OwnFile) -> object:
         return self._put(own_files.content(file))

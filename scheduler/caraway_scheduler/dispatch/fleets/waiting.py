@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 
-async def in_thread(action: Callable[[], Any], name: str) -> Any:
+async def in_thread(action: Callable[[], object], name: str) -> Any:
     """Run a call in a daemon thread, so that it cannot delay the end of the process."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[Any] = loop.create_future()
 
-    def settle(value: Any, exc: BaseException | None) -> None:
+    def settle(value: object, exc: BaseException | None) -> None:
         if result.done():
             return
         result.set_result(value) if exc is None else result.set_exception(exc)
 
     def work() -> None:
-        value: Any = None
+        value: object = None
         failure: BaseException | None = None
         try:
             value = action()

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -26,7 +25,7 @@ _STOPPED = "the statement was stopped: it was cancelled, or its time was over"
 
 
 async def make(
-    fleet: Fleet, offers: Sequence[Coroutine[Any, Any, OfferedPart]]
+    fleet: Fleet, offers: Sequence[Coroutine[object, object, OfferedPart]]
 ) -> Sequence[OfferedPart]:
     """Make all offers of an answer, or none if executors hold too many or serve nowhere.
 

@@ -244,7 +244,7 @@ class StageRunner:
         self,
         stage: Stage,
         number: int,
-        call: Callable[[ExecutorId, Task, Sequence[Input]], Coroutine[Any, Any, _Result]],
+        call: Callable[[ExecutorId, Task, Sequence[Input]], Coroutine[object, object, _Result]],
     ) -> _Result:
         """Call an executor; if it or an input is lost, recover and retry."""
         for attempt in range(1, ATTEMPTS + 1):
