@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from caraway_core.errors import DatasetError
 from caraway_core.tables.scanners import ColumnFilter
 
-_PARAM = re.compile(r"\s*(.+?)\s*(>=|<=|<>|=|<|>)\s*([^<>=\s]+)\s*", re.DOTALL)
+_PARAM = re.compile(r"\s*(.*?[^<>=\s])\s*(>=|<=|<>|=|<|>)\s*([^<>=\s]+)\s*", re.DOTALL)
 _COMPARISONS: Mapping[str, Callable[[object, object], object]] = {
     "=": pc.equal,
     "<>": pc.not_equal,
