@@ -18,8 +18,6 @@ from caraway_core.ray_nodes import (
     NodeFailedError,
     NodeOptions,
     RayNode,
-    options,
-    start_hook,
 )
 from caraway_core.ray_nodes import node as nodes
 from caraway_core.settings import Address
@@ -57,46 +55,6 @@ def test_token_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> N
 def test_missing_token_is_refused_with_the_flag_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(CarawayError, match="--token-file"):
         ray_nodes.read_token(tmp_path / "none")
-
-
-def test_every_process_of_a_cluster_shows_the_token(tmp_path: Path) -> None:
-    variables = ray_nodes.environment(tmp_path / "token")
-    assert variables["RAY_AUTH_MODE"] == "token"
-    assert variables["RAY_AUTH_TOKEN_PATH"] == str(tmp_path / "token")
-
-
-def test_head_does_without_a_dashboard_and_an_executor_names_the_head(tmp_path: Path) -> None:
-    first = options.command(head(tmp_path), tmp_path, 40_001)
-    assert {
-        "--head",
-        f"--port={HEAD.port}",
-        "--include-dashboard=false",
-        "--runtime-env-agent-port=40001",
-    } <= set(first)
-    other = options.command(head(tmp_path, joins=True, node_ip="127.201.7.9"), tmp_path, 40_001)
-    assert {"--address", str(HEAD), "--node-ip-address=127.201.7.9"} <= set(other)
-    assert "--head" not in other
-
-
-def test_redis_of_the_head_is_told_in_the_words_of_ray(tmp_path: Path) -> None:
-    store = GcsStore.parse("rediss://me:p%40ss@db.test:6380/0?prefix=mine")
-    assert store.environment() == {
-        "RAY_REDIS_ADDRESS": "rediss://db.test:6380",
-        "RAY_external_storage_namespace": "mine",
-        "CARAWAY_REDIS_PASSWORD": "p@ss",
-    }
-    command = options.command(head(tmp_path, store=store), tmp_path, 40_001)
-    assert "--redis-username=me" in command
-    assert not [each for each in command if "p@ss" in each]
-    assert "p@ss" not in repr(store)
-
-
-def test_only_a_raylet_is_told_that_its_dashboard_agent_has_no_ports() -> None:
-    raylet = start_hook.without_agent_ports(["/ray/raylet/raylet", "--metrics-agent-port=0"])
-    assert raylet[:2] == ["/ray/raylet/raylet", "--metrics-agent-port=0"]
-    assert {flag.rpartition("=")[2] for flag in raylet[2:]} == {"-1"}
-    other = ["/ray/gcs/gcs_server", "--metrics-agent-port=0"]
-    assert start_hook.without_agent_ports(other) == other
 
 
 def test_port_that_is_held_is_free_for_those_alone_that_share_it() -> None:
