@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from caraway_core.errors import DatasetError
@@ -26,6 +27,7 @@ _BUFFERED_BYTES = 128 * 1024 * 1024
 """Rows wait for more of their partition, up to this."""
 _GROUP_ROWS = 1024 * 1024
 _CODEC = "zstd"
+_FLOATS = ("float", "double")
 _POSITION_ID = 2147483545
 _PATH = pa.field(
     "file_path", pa.string(), False, {b"PARQUET:field_id": str(read_manifests.PATH_ID).encode()}
@@ -74,6 +76,7 @@ class RowFiles:
             column_types.numbered(field, column)
             for field, column in zip(schema.fields, written.columns(schema).types, strict=True)
         )
+        self._fields = schema.fields
         measured = tuple(each for each in schema.fields if not _has_uuid(each))
         self._footers = FooterReader(IcebergSchema(measured))
         self._waiting: dict[Partition, list[pa.RecordBatch]] = defaultdict(list)
@@ -133,6 +136,9 @@ class RowFiles:
             size = file.tell()
             file.seek(0)
             statistics = self._footers.read(pq.read_metadata(file))
+            for field in self._fields:
+                if _may_have_nan(field, table.column(field.name)):
+                    _drop_bounds(statistics, field)
             file.seek(0)
             location = self._place.write(file, f"{uuid.uuid4()}.parquet")
         self._files.append(AddedFile(location, size, statistics, partition))
@@ -162,6 +168,26 @@ def write_positions(
         upper={read_manifests.PATH_ID: path, _POSITION_ID: bounds[1]},
     )
     return AddedFile(own, size, statistics, tuple(map(transforms.physical, partition)))
+
+
+def _may_have_nan(field: IcebergField, values: pa.ChunkedArray) -> bool:
+    """Return whether values may be NaN, which bounds leave out, and some readers look for there."""
+    if field.type in _FLOATS:
+        return bool(pc.any(pc.is_nan(values)).as_py())
+    return any(each.type in _FLOATS for each in _inside(field))
+
+
+def _drop_bounds(statistics: FileStatistics, field: IcebergField) -> None:
+    for each in (field, *_inside(field)):
+        if each.type in _FLOATS:
+            statistics.lower.pop(each.id, None)
+            statistics.upper.pop(each.id, None)
+
+
+def _inside(field: IcebergField) -> Iterator[IcebergField]:
+    for each in field.inner:
+        yield each
+        yield from _inside(each)
 
 
 def _has_uuid(field: IcebergField) -> bool:

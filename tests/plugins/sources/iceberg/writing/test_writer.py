@@ -128,6 +128,17 @@ def test_rows_are_replaced_by_their_places(tmp_path: Path, partitions: list[Part
     assert written.read() == written.own_rows() == []
 
 
+def test_columns_with_nan_have_no_bounds(tmp_path: Path) -> None:
+    inner = pa.struct({"y": pa.float64()})
+    schema = pa.schema({"id": pa.int64(), "f": pa.float64(), "g": pa.float64(), "s": inner})
+    written = create(tmp_path, schema)
+    values = {"f": [1.0, float("nan")], "g": [1.0, None], "s": [{"y": 1.0}, {"y": float("nan")}]}
+    written.insert(pa.table({"id": [1, 2], **values}, schema=schema))
+    (file,) = written.catalog.load_table("n.t").inspect.files().to_pylist()
+    assert [key for key, _ in file["lower_bounds"]] == [1, 3]
+    assert [key for key, _ in file["upper_bounds"]] == [1, 3]
+
+
 def test_only_tables_of_catalogs_that_are_written_have_a_writer(tmp_path: Path) -> None:
     written = create(tmp_path)
     for other in (
