@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.offers import OfferedPart, OfferOutcome
-from caraway_scheduler.dispatch.tasks.reports import WorkReports
+from caraway_scheduler.dispatch.tasks.reports import OnRead, WorkReports
 
 logger = logging.getLogger(__name__)
 _STOPPED = "the statement was stopped: it was cancelled, or its time was over"
@@ -77,7 +77,7 @@ class OfferedStream:
         is_ordered: bool,
         fleet: Fleet,
         reports: WorkReports,
-        on_close: Callable[[int, int], None],
+        on_close: OnRead,
     ) -> None:
         self.schema = schema
         self.offered = tuple(parts)
@@ -88,7 +88,7 @@ class OfferedStream:
         self._query_id = query_id
         self._fleet = fleet
         self._reports = reports
-        self._on_close: Callable[[int, int], None] | None = on_close
+        self._on_close: OnRead | None = on_close
         self._size_bytes = 0
         self.traits = StreamTraits(answer=self)
         # Watched from now on: whoever never reads this stream must not keep the others waiting.

@@ -17,7 +17,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream, StreamTraits
 from caraway_engine.rows import plain
-from caraway_scheduler.dispatch.tasks.reports import WorkReports
+from caraway_scheduler.dispatch.tasks.reports import OnRead, WorkReports
 from caraway_scheduler.dispatch.tasks.storing import CUT
 
 Opener = Callable[[], Awaitable[BatchStream]]
@@ -39,7 +39,7 @@ class MergedStream:
         streams: Sequence[BatchStream],
         schema: pa.Schema,
         reads_only_catalog: bool,
-        on_close: Callable[[int, int], None],
+        on_close: OnRead,
         openers: Sequence[Opener] = (),
         reports: WorkReports | None = None,
     ) -> None:
@@ -53,7 +53,7 @@ class MergedStream:
         """How many tasks were read to their end."""
         self._streams = list(streams)
         self._openers = deque(openers)
-        self._on_close: Callable[[int, int], None] | None = on_close
+        self._on_close: OnRead | None = on_close
         self._rows = self._size_bytes = 0
         self._queue: asyncio.Queue[pa.RecordBatch | BaseException | None] = asyncio.Queue(
             _AHEAD * len(self._streams)

@@ -1,6 +1,6 @@
 """Counts the bytes of tasks, and reports those of the last stage of a profiled statement."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -8,12 +8,13 @@ from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Input
 from caraway_core.protocols.wrapped_streams import WrappedStream
+from caraway_scheduler.dispatch.tasks.reports import OnRead
 
 
 class ReportedStream(WrappedStream):
     """Calls `on_end` with the rows and bytes of a stream once it was read to its end."""
 
-    def __init__(self, stream: BatchStream, on_end: Callable[[int, int], None]) -> None:
+    def __init__(self, stream: BatchStream, on_end: OnRead) -> None:
         super().__init__(stream)
         self._on_end = on_end
         self._rows = self._size_bytes = 0

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.profiles import TaskProfile
 from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
 from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
+
+
+class OnRead(Protocol):
+    """Hears once how many rows and bytes of a stream were read."""
+
+    def __call__(self, rows: int, size_bytes: int, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
