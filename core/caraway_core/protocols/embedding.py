@@ -145,9 +145,3 @@ class CatalogEmbedding:
 
 
 NO_EMBEDDING = CatalogEmbedding()
-
-
-class EmbedderFactory(Protocol):
-    """The way in which a member of `registry.EMBEDDERS` makes a model."""
-
-    def __call__(self, spec: EmbedderSpec) -> Embedder: ...

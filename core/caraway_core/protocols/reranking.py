@@ -52,9 +52,3 @@ class RerankerSpec:
         """
         model: LoadedReranker = registry.RERANKERS.build(self.provider, self)
         return model
-
-
-class RerankerFactory(Protocol):
-    """The way in which a member of `registry.RERANKERS` makes a reranker."""
-
-    def __call__(self, spec: RerankerSpec) -> LoadedReranker: ...

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import ipc
 
-from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import AnswerPage, Description
 from caraway_core.protocols.profiles import TaskProfile
@@ -65,8 +64,6 @@ class PackedPage:
 
 SentPage = bytes | PackedPage
 """A page on its way; small ones are pickled."""
-PageOrError = SentPage | CarawayError
-"""The answer to a call over a channel."""
 _SMALL_BYTES = 64 * 1024
 
 

@@ -16,7 +16,6 @@ WINDOWS_S: Mapping[str, int] = {
     "24h": 24 * 3_600,
     "7d": 7 * 24 * 3_600,
 }
-DEFAULT_WINDOW = "1h"
 MOST_POINTS = 100
 
 # Figures that runtimes do not export; the names are those of the peer.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import pyarrow as pa
 
@@ -20,17 +20,6 @@ _SAMPLE_ROWS = 3
 _SMALL_BYTES = 64 * 1024
 """Engine processes share no memory for batches smaller than this."""
 Finish = Callable[[BaseException | None, int, pa.RecordBatch | None], None]
-
-
-class AnswerRows(Protocol):
-    """A stream of record batches that is read once and always closed."""
-
-    @property
-    def schema(self) -> pa.Schema: ...
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
-
-    def close(self, error: BaseException | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
