@@ -57,7 +57,8 @@ number of their characters, and arithmetic and comparisons of doubles."""
 class Dialect:
     """The spelling of a database, and the operations that it answers exactly as the engine does.
 
-    Templates have `{}` where the content belongs. A literal of a kind without a template is not
+    Templates have `{}` where the content belongs, and those of literals may have the `{precision}`
+    and `{scale}` of a decimal. A literal of a kind without a template is not
     sent, and neither is a cast. The casts are `int8` to `int64`, `uint64`, `decimal`, `double`,
     `float` (a number that is sent as a double), `text`, `texts` (a list), `shift` (the number of
     bits) and `high` (an integer shifted right by 32 bits, with its sign). `smallest` is the least
@@ -84,6 +85,8 @@ class Dialect:
     checked: str = ""
     """The template that fails for a sum or product of integers that overflows; empty: the
     arithmetic fails itself."""
+    wide: str = "{}"
+    """The template of an integer in a sum or product, so that one that overflows is known."""
     backslash: str = "\\"
     """The form of a backslash in a literal and a name; empty: texts with one are not sent, as
     it may be an escape."""

@@ -170,7 +170,7 @@ def _is_folder(scans: Sequence[FileScan]) -> bool:
 class FilesTable(TableSpec):
     """A table over files: the union of its scans, columns matched by name, absent ones NULL.
 
-    `writer` is the table for the plug-in that adds rows to it.
+    `writer` is the table for the plug-in that writes to it.
     """
 
     schema: pa.Schema

@@ -33,7 +33,9 @@ def spelled(value: object, dialect: Dialect) -> Term:
     found = literal_of(value)
     if found.template not in dialect.literals:
         raise NotPushableError(f"a literal of kind {found.template}")
-    sql = dialect.literals[found.template].format(_escaped(found.content, dialect))
+    sql = dialect.literals[found.template].format(
+        _escaped(found.content, dialect), precision=found.digits + found.scale, scale=found.scale
+    )
     return Term(sql, found.kind, digits=found.digits, scale=found.scale, is_literal=True)
 
 

@@ -301,5 +301,6 @@ def _quoted(name: str) -> str:
 
 
 def is_merged(spec: TableSpec | None) -> bool:
-    """Return whether the table is in a database that merges rows."""
-    return isinstance(spec, RemoteTable) and registry.database_reader(spec.reader).is_merging
+    """Return whether a plug-in merges rows into the table."""
+    written = spec.written if spec is not None else None
+    return written is not None and registry.database_reader(written.reader).is_merging

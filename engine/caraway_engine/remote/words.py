@@ -186,12 +186,14 @@ class SqlWriter:
         if name not in ARITHMETIC or left.kind != right.kind:
             raise NotPushableError(name)
         self._need(f"{name} {left.kind}")
-        sql = f"({left.sql} {ARITHMETIC[name]} {right.sql})"
+        wide = self._dialect.wide if left.kind == "int" else "{}"
+        sql = f"({wide.format(left.sql)} {ARITHMETIC[name]} {wide.format(right.sql)})"
         if name == "multiply":
             digits, scale = left.digits + right.digits, left.scale + right.scale
         else:
             digits, scale = max(left.digits, right.digits) + 1, max(left.scale, right.scale)
-        if left.kind == "int" and digits > _SAFE_DIGITS and self._dialect.checked:
+        is_long = digits > _SAFE_DIGITS or wide != "{}"
+        if left.kind == "int" and is_long and self._dialect.checked:
             sql = self._dialect.checked.format(sql)
         if len(sql) > MOST_TEXT:
             raise NotPushableError("a long expression")

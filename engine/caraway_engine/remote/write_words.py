@@ -115,7 +115,8 @@ class WriteSqlWriter(SqlWriter):
         self._need_write("double" if one.kind == "double" else "case")
         if one.kind not in _SIGNED or not one.is_exact:
             raise NotPushableError(name)
-        sql = f"(- {one.sql})" if name == "negate" else f"abs({one.sql})"
+        wide = self._dialect.wide if one.kind == "int" else "{}"
+        sql = (f"(- {wide})" if name == "negate" else f"abs({wide})").format(one.sql)
         if one.kind == "int" and self._dialect.checked:
             sql = self._dialect.checked.format(sql)
         return replace(one, sql=_short(sql), column=None, is_literal=False)

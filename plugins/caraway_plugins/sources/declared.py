@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
+from caraway_plugins.sources import delta_dialect
 from caraway_plugins.sources.api import declared as api
 from caraway_plugins.sources.postgres import dialect as postgres
 
@@ -82,7 +83,13 @@ LOCALPOD = Connector("caraway_plugins.sources.localpod:LocalDataset", frozenset(
 DELTA = Connector(
     "caraway_plugins.sources.delta:DeltaSource", frozenset().union(*OF_STORE.values())
 )
-DELTA_WRITER = DatabaseReader("caraway_plugins.sources.delta_writer:DeltaWriter", is_writable=True)
+DELTA_WRITER = DatabaseReader(
+    "caraway_plugins.sources.delta_writer:DeltaWriter",
+    dialect=delta_dialect.DIALECT,
+    is_writable=True,
+    is_changeable=True,
+    is_merging=True,
+)
 PG_LOGIN = frozenset(
     "pg_host pg_port pg_db pg_user pg_pass pg_sslmode pg_sslrootcert pg_connection_string".split()
 )

@@ -12,11 +12,13 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.tables import FileScan, FilesTable, RemoteTable, StoreSpec, TableSpec
+from caraway_core.tables import FileScan, FilesTable, RemoteColumn, RemoteTable, StoreSpec, TableSpec
 from caraway_plugins.sources import files, params, schemas, store_params
 
 WRITTEN_PLACE = "uri"
 """The key of a table's place in the login of what writes to it; the others are of its store."""
+_EXACT_DIGITS = 15
+"""The log has the least and the greatest decimal of a file as doubles, which keep these digits."""
 _STORES = ("s3", "gs", "abfss")
 _READ = frozenset(
     {"columnMapping", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
@@ -58,13 +60,15 @@ class DeltaSource:
     def resolve(self, request: SourceRequest) -> TableSpec:
         place = _place(request)
         table = _opened(place, request)
-        _check(table)
+        check(table)
         found = [(each.name, _type(each.type)) for each in pa.schema(table.schema().to_arrow())]
         schema = schemas.viewed(schemas.overridden(pa.schema(found), request.declared))
         keys = table.metadata().partition_columns
         actions = pa.table(table.get_add_actions()).to_pylist()
         scans = tuple(_scans(place, schema, keys, actions))
-        writer = _written(place, request, table) if request.access == "read_write" else None
+        writer = None
+        if request.access == "read_write":
+            writer = _written(place, request, table, schema)
         return FilesTable(schema, scans, _row_count(actions), writer)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
@@ -85,11 +89,22 @@ def _place(request: SourceRequest) -> _Place:
     )
 
 
-def _written(place: _Place, request: SourceRequest, table: DeltaTable) -> RemoteTable:
-    """Return the table as its writer takes it."""
+def _written(
+    place: _Place, request: SourceRequest, table: DeltaTable, shown: pa.Schema
+) -> RemoteTable:
+    """Return the table as its writer takes it. Its columns are those of the dataset."""
     login = {**(place.options or {}), WRITTEN_PLACE: place.uri}
     schema = pa.schema(table.schema().to_arrow())
-    return RemoteTable(schema, request.connector, (request.name,), (), login)
+    own = {each.name: schemas.plain(each.type) for each in schema}
+    columns = tuple(_column(each, own.get(each.name)) for each in shown)
+    return RemoteTable(schema, request.connector, (request.name,), columns, login)
+
+
+def _column(field: pa.Field, own: pa.DataType | None) -> RemoteColumn:
+    """Return a column of a dataset; one with another type in the table is not compared there."""
+    type_ = schemas.plain(field.type)
+    is_long = pa.types.is_decimal(type_) and type_.precision > _EXACT_DIGITS
+    return RemoteColumn(field.name, type_, is_comparable=type_ == own and not is_long)
 
 
 def _opened(place: _Place, request: SourceRequest) -> DeltaTable:
@@ -112,7 +127,7 @@ def _opened(place: _Place, request: SourceRequest) -> DeltaTable:
         ) from exc
 
 
-def _check(table: DeltaTable) -> None:
+def check(table: DeltaTable) -> None:
     """Reject a table whose rows its files alone do not determine.
 
     Raises:

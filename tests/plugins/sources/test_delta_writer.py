@@ -16,7 +16,7 @@ from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import FilesTable, RemoteTable
-from caraway_plugins.sources import delta_writer
+from caraway_plugins.sources import delta_commits, delta_writer
 from caraway_plugins.sources.delta import DeltaSource
 from caraway_plugins.sources.delta_writer import DeltaWriter
 from tests.kit.s3 import S3Server
@@ -180,7 +180,7 @@ def test_a_commit_whose_answer_is_lost_counts(
 
     monkeypatch.setattr(delta_writer, "write_deltalake", fail)
     assert "connection reset; no row" in refused(table, ROWS, tmp_path / "t").message
-    monkeypatch.setattr(delta_writer, "_opened", _FailsFrom(2, delta_writer._opened))
+    monkeypatch.setattr(delta_commits, "opened", _FailsFrom(2, delta_commits.opened))
     error = refused(table, ROWS, tmp_path / "t")
     assert "look whether they are inserted" in error.message
 
