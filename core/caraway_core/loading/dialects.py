@@ -98,6 +98,9 @@ class Dialect:
     """The first and the last year of literals of dates and moments."""
     most_digits: int | None = None
     """The most digits of decimals that meet in one operation; None: any."""
+    aligned: str = ""
+    """The template of a decimal that meets another one where a statement writes, with the
+    `{precision}` and `{scale}` of both; empty: the database finds them."""
     sends_decimals_as_text: bool = False
     has_nulls_order: bool = True
     """ORDER BY has NULLS FIRST and NULLS LAST; otherwise NULLs are sorted by a key of their own."""

@@ -7,7 +7,7 @@ with NaN, of which the engine knows several kinds, fails in the database.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ class WriteSqlWriter(SqlWriter):
 
     def compared(self, name: str, left: Term, right: Term) -> Term:
         if not left.kind == right.kind == "double" or name not in COMPARISONS:
-            return super().compared(name, left, right)
+            return super().compared(name, *self._aligned(left, right))
         self._need_write("double")
         cases = [
             f"WHEN {is_nan.format(each.sql)} THEN {self._dialect.fails.format(each.sql)}"
@@ -42,6 +42,21 @@ class WriteSqlWriter(SqlWriter):
         test = f"{left.sql} {COMPARISONS[name]} {right.sql}"
         guarded = f"(CASE {' '.join(cases)} ELSE ({test}) END)" if cases else f"({test})"
         return Term(_short(guarded), "bool")
+
+    def among(self, value: Term, options: list[Term]) -> Term:
+        value, *options = self._aligned(value, *options)
+        return super().among(value, options)
+
+    def _aligned(self, *terms: Term) -> list[Term]:
+        """Return terms with one type, if they are decimals of a database that needs that."""
+        if not self._dialect.aligned or any(each.kind != "decimal" for each in terms):
+            return list(terms)
+        self._fit(*terms)
+        digits, scale = (max(getattr(t, of) for t in terms) for of in ("digits", "scale"))
+        spelled = partial(self._dialect.aligned.format, precision=digits + scale, scale=scale)
+        return [
+            replace(each, sql=spelled(each.sql), digits=digits, scale=scale) for each in terms
+        ]
 
     def computed(self, name: str, left: Term, right: Term) -> Term:
         if not left.kind == right.kind == "double" or name not in ARITHMETIC:

@@ -11,7 +11,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from caraway_core.errors import DatasetError, ExecutionError, InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
-from caraway_plugins.sources import delta
+from caraway_plugins.sources import delta, driver_messages
 from caraway_plugins.sources.delta import WRITTEN_PLACE
 
 FAILURES = (DeltaError, OSError, ValueError)
@@ -121,6 +121,8 @@ class DeltaWrite:
                 raise self._refused(
                     f"rows break a constraint of the table ({_constraints(table)})"
                 ) from exc
+            if driver_messages.is_of_nan(str(exc)):
+                raise self._refused(driver_messages.NAN_COMPARED) from exc
             return self._found(exc, before)
 
     def _found(self, exc: Exception, before: int) -> Mapping[str, Any]:

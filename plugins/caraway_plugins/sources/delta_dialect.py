@@ -10,7 +10,7 @@ DIALECT = Dialect(
     literals={
         "true": "TRUE",
         "false": "FALSE",
-        "int": "CAST('{}' AS BIGINT)",
+        "int": "{}",
         "smallest": "CAST('-9223372036854775808' AS BIGINT)",
         "decimal": "CAST('{}' AS DECIMAL({precision}, {scale}))",
         "double": "CAST('{}' AS DOUBLE)",
@@ -29,6 +29,7 @@ DIALECT = Dialect(
     wide="CAST({} AS DECIMAL(20, 0))",
     checked="CAST({} AS BIGINT)",
     is_nan="isnan({})",
+    aligned="CAST({} AS DECIMAL({precision}, {scale}))",
     most_digits=38,
     writes=frozenset({"case", "concat", "length", "double"}),
     concat="({} || {})",

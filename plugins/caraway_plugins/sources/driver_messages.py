@@ -11,6 +11,16 @@ _REFUSED = re.compile(
 )
 _PASSWORD = re.compile(r"://[^/@]*:([^/@]+)@|(?:password|pwd|token)=([^\s;&]+)", re.IGNORECASE)
 _OF_SERVER = re.compile(r"^(?:.*:\s*)?(?:ERROR|FATAL):\s+(.*)$", re.MULTILINE)
+_NAN = re.compile(r"""boolean: "nan"|'nan\?'""", re.IGNORECASE)
+NAN_COMPARED = (
+    "a condition compares a NaN, which the database does otherwise than this runtime; set it to "
+    "NULL first, or run the statement in the database"
+)
+
+
+def is_of_nan(text: str) -> bool:
+    """Return whether a message is that of a comparison with NaN, see `Dialect.fails`."""
+    return bool(_NAN.search(text))
 
 
 def is_refused(text: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import duckdb
 import pyarrow as pa
 
+from caraway_plugins.sources import driver_messages
 from caraway_plugins.sources.database_writes import (
     DatabaseChange,
     DatabaseInsert,
@@ -38,6 +39,8 @@ class DuckdbWrite(FileStatement, DatabaseWrite):
     def _reason(self, exc: Exception) -> Reason:
         if isinstance(exc, duckdb.ConstraintException):
             return Reason(str(exc).splitlines()[0], is_of_values=True)
+        if driver_messages.is_of_nan(str(exc)):
+            return Reason(driver_messages.NAN_COMPARED, is_of_values=True)
         if isinstance(exc, duckdb.ConversionException | duckdb.OutOfRangeException):
             return Reason("a value does not fit its column", is_of_values=True)
         if isinstance(exc, duckdb.IOException) or (

@@ -7,7 +7,7 @@ import psycopg2
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_plugins.sources import written_texts
+from caraway_plugins.sources import driver_messages, written_texts
 from caraway_plugins.sources.database_writes import (
     DatabaseChange,
     DatabaseInsert,
@@ -66,6 +66,8 @@ class PostgresWrite(DatabaseWrite):
         # Of what the server says, only its first message is shown.
         assert isinstance(exc, psycopg2.Error)
         said = exc.diag.message_primary or "the connection failed"
+        if driver_messages.is_of_nan(said):
+            return Reason(driver_messages.NAN_COMPARED, is_of_values=True)
         state = exc.pgcode or ""
         return Reason(said, state[:2] in _OF_VALUES or state in _OF_TABLES)
 
