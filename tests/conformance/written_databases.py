@@ -12,8 +12,10 @@ from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.loading import registry
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import MemoryTable, RemoteTable
+from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.sessions.sessions import Session
+from tests.conformance import written_delta
+from tests.conformance.written_delta import InDelta
 from tests.kit import duckdb_files, mariadb, remote, sqlite_files
 from tests.kit.engine import rows, session
 from tests.kit.mariadb import Mariadb
@@ -103,13 +105,16 @@ class InDuckdb:
 
 
 KINDS: Mapping[str, Callable[[Path, pytest.FixtureRequest], Kind]] = {
+    "delta": InDelta,
     "duckdb": InDuckdb,
     "mysql": InMysql,
     "postgres": InPostgres,
     "sqlite": InSqlite,
 }
+LAKES = frozenset({"delta", "glue", "iceberg"})
+"""What keeps tables as files, without keys, defaults, views and lengths of texts."""
 TEXTS = {
-    **dict.fromkeys(["InPostgres", "InSqlite", "InDuckdb"], "VARCHAR(5)"),
+    **dict.fromkeys(["InPostgres", "InSqlite", "InDuckdb", "InDelta"], "VARCHAR(5)"),
     "InMysql": "VARCHAR(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
 }
 """A type of texts that are compared in the database."""
@@ -124,6 +129,12 @@ def mariadb_server() -> Iterator[Mariadb]:
 @pytest.fixture(params=sorted(KINDS))
 def connector(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(params=sorted(KINDS.keys() - LAKES))
+def keyed(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+    """A database of which tables have keys, defaults and views."""
+    return KINDS[str(request.param)](tmp_path, request)
 
 
 @pytest.fixture
@@ -142,16 +153,24 @@ def create_rows(kind: Kind, key: str = "id BIGINT PRIMARY KEY", text: str = "VAR
     kind.run("INSERT INTO t VALUES (1, 10, 'a'), (2, NULL, 'b'), (3, 30, NULL)")
 
 
-def of_spec(kind: Kind, name: str) -> RemoteTable:
+def of_spec(kind: Kind, name: str) -> TableSpec:
     """Return a table that may be written."""
     request = replace(kind.request(name), access="read_write")
-    spec = registry.SOURCES.load(request.connector)().resolve(request)
-    assert isinstance(spec, RemoteTable)
+    spec: TableSpec = registry.SOURCES.load(request.connector)().resolve(request)
+    assert spec.written is not None
     return spec
 
 
 def of(kind: Kind, name: str, **tables: MemoryTable) -> Session:
-    return session({"t": of_spec(kind, name), **tables})
+    return over_tables(lambda: {"t": of_spec(kind, name), **tables})
+
+
+def over_tables(load: Callable[[], Mapping[str, TableSpec]]) -> Session:
+    """Return a session over tables. Those of which one version is read are loaded again."""
+    tables = load()
+    if all(each.written in (None, each) for each in tables.values()):
+        return session(tables)
+    return written_delta.newest(lambda: session(load()))
 
 
 async def write(over: Session, sql: str, **options: Any) -> int:

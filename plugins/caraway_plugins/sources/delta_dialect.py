@@ -34,7 +34,7 @@ DIALECT = Dialect(
     writes=frozenset({"case", "concat", "length", "double"}),
     concat="({} || {})",
     length="character_length({})",
-    fails="CAST(CAST({} AS VARCHAR) || '?' AS BOOLEAN)",
+    fails="CAST(CASE WHEN isnan({}) THEN 'nan?' END AS BOOLEAN)",
 )
 """The library has the engine's release, so an operation that both run is the same. It wraps around
 where an integer overflows, and it skips files by statistics, in which NaN is not there."""
