@@ -170,7 +170,7 @@ def over_tables(load: Callable[[], Mapping[str, TableSpec]]) -> Session:
     tables = load()
     if all(each.written in (None, each) for each in tables.values()):
         return session(tables)
-    return written_delta.newest(lambda: session(load()))
+    return written_delta.newest(load)
 
 
 async def write(over: Session, sql: str, **options: Any) -> int:

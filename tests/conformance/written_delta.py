@@ -2,8 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,12 +12,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.statements import CatalogSnapshot, Statement
+from caraway_core.tables import TableSpec
 from caraway_engine.sessions.sessions import Session
 from tests.kit import duckdb_files
+from tests.kit.engine import session
 
 _CHECK = re.compile(r"CHECK \(([^()]*)\)")
 _NAMES = (
@@ -58,19 +58,17 @@ class InDelta:
             required = {each[0] for each in listed if each[2] == "NO"}
             rows = pa.table(relation.to_arrow_table())
             fields = [each.with_nullable(each.name not in required) for each in rows.schema]
-            self._write(name, rows.cast(pa.schema(fields)), made)
+            self._made[name] = made or self._made[name]
+            self._write(name, rows.cast(pa.schema(fields)))
 
-    def _write(self, name: str, rows: pa.Table, made: str | None) -> None:
-        deltalake.write_deltalake(
-            self._folder / name, rows, mode="overwrite", schema_mode="overwrite"
-        )
-        if made is None:
-            return
-        self._made[name] = made
-        if found := _CHECK.search(made):
+    def _write(self, name: str, rows: pa.Table) -> None:
+        folder = self._folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        deltalake.write_deltalake(folder, rows)
+        if found := _CHECK.search(self._made[name]):
             column = found[1].split()[0]
             rule = {"small": f"{column} IS NULL OR {found[1]}"}
-            DeltaTable(self._folder / name).alter.add_constraint(rule)
+            DeltaTable(folder).alter.add_constraint(rule)
 
     def load(self, name: str, rows: pa.Table) -> None:
         deltalake.write_deltalake(self._folder / name, rows, mode="overwrite")
@@ -87,13 +85,14 @@ def _creates(statement: str, name: str) -> bool:
 class NewestSession:
     """A session whose tables are loaded again for each statement, as a scheduler does."""
 
-    def __init__(self, make: Callable[[], Session]) -> None:
-        self._make = make
-        self._last = make()
+    def __init__(self, load: Callable[[], Mapping[str, TableSpec]]) -> None:
+        self._load = load
+        self._tables = load()
+        self._last = session(self._tables)
 
     def start(self, statement: Statement) -> Any:
-        with suppress(DatasetError):  # A table that is gone is left as it was.
-            self._last = self._make()
+        if (tables := self._load()) != self._tables:
+            self._tables, self._last = tables, session(tables)
         return self._last.start(statement)
 
     @property
@@ -101,6 +100,6 @@ class NewestSession:
         return self._last.snapshot
 
 
-def newest(make: Callable[[], Session]) -> Session:
+def newest(load: Callable[[], Mapping[str, TableSpec]]) -> Session:
     """Return a session of tables that are loaded again for each statement."""
-    return cast("Session", NewestSession(make))
+    return cast("Session", NewestSession(load))
