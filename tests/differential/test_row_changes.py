@@ -147,12 +147,13 @@ class Place:
 
 
 class DeltaPlace(Place):
-    """A Delta table of several files, with statistics by which they are skipped."""
+    """A Delta table of several files, which are skipped by statistics and by a column."""
 
     def __init__(self, folder: Path, rows: pa.Table) -> None:
         self._folder, self._kept = folder / NAME, folder / _BEFORE
-        for place in range(0, rows.num_rows, 15):
-            deltalake.write_deltalake(self._folder, rows.slice(place, 15), mode="append")
+        for place in range(0, rows.num_rows, 30):
+            part = rows.slice(place, 30)
+            deltalake.write_deltalake(self._folder, part, mode="append", partition_by=["b"])
         asked = SourceRequest(TableName(NAME), "delta", NAME, {}, (), "read", folder, folder)
         super().__init__("delta", asked, lambda *_sql: None)
 

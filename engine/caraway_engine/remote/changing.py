@@ -22,7 +22,7 @@ from caraway_engine.remote.kinds import NotPushableError
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
 from caraway_engine.stages.functions import Functions
-from caraway_engine.stages.relations import field_of, fields, kind, reference, width
+from caraway_engine.stages.relations import fields, kind, reference, width
 from caraway_engine.statements import plan_facts, plan_nodes
 
 _ELSE = (
@@ -113,7 +113,7 @@ class _Planning:
             return Assignment(column.name, _value(output.literal, column.type))
         own = self._writer.column(column)
         term = self._translator.term(output, query)
-        if field_of(output) is not None and term.sql == own.sql:
+        if term.sql == own.sql:  # It may be cast to the type that it has.
             return None
         if not term.kind or term.kind != own.kind or not term.is_exact or term.is_text:
             raise NotPushableError("a value of another kind")

@@ -16,6 +16,7 @@ from caraway_engine.sessions import typed_values, writes
 from caraway_engine.sessions.positions import Positions, Showable
 from caraway_engine.sessions.registered import Registered
 from caraway_engine.statements import bounds, plan_facts, scalars, viewing
+from caraway_engine.statements.plan_facts import PlanFacts
 
 READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 
@@ -76,14 +77,25 @@ class StatementFraming:
         found = self._registered.stand_ins.keys() & {each.name for each in statement.found or ()}
         if not shown and not bound and not found:
             made = plan(self._contexts.main)
-            if not (statement.targets and plan_facts.of(made.logical_plan()).changes_rows):
+            facts = plan_facts.of(made.logical_plan())
+            shown = self._changed(facts, statement.targets) if facts.changes_rows else {}
+            if not shown:
                 return made
-            shown = {
-                name: writes.Other(installed[target][1])
-                for name, target in statement.targets.items()
-            }
         logical = self._positions.planned(shown, sql, plan, bound, found)
         return self._contexts.main.create_dataframe_from_logical_plan(logical)
+
+    def _changed(
+        self, facts: PlanFacts, targets: Mapping[TableName, TableName]
+    ) -> Mapping[TableName, writes.Other]:
+        """Return the tables over which a change of rows is planned, by the names of datasets."""
+        installed = self._registered.installed
+        others = {name: writes.Other(installed[target][1]) for name, target in targets.items()}
+        if facts.write is not None and facts.write.table in {*installed, *targets}:
+            name = facts.write.table
+            spec, _ = installed[targets.get(name, name)]
+            if spec.written is not None and writes.is_changed_apart(spec):
+                others[name] = writes.Other(writes.without_rows(spec.written))
+        return others
 
     def _redirected(
         self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]

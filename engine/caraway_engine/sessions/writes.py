@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from datafusion import SessionContext, col
 from datafusion.catalog import Table
 from datafusion.expr import Expr
@@ -13,9 +14,10 @@ from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
 from caraway_core.statements import DELETE, INSERT, MERGES, UPDATE, Statement, TableWrite
-from caraway_core.tables import TableSpec
+from caraway_core.tables import MemoryTable, RemoteTable, TableSpec
 from caraway_engine.execution import contexts
 from caraway_engine.remote import merging, replacing
+from caraway_engine.scans import tables
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts, plan_nodes, subplans
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -83,6 +85,20 @@ class Other:
     """A table that replaces another while a statement is planned."""
 
     table: Table
+
+
+def is_changed_apart(spec: TableSpec) -> bool:
+    """Return whether a plug-in changes rows of another table than the one that is read."""
+    return spec.written not in (None, spec) and not replacing.is_replaced(spec)
+
+
+def without_rows(table: RemoteTable) -> Table:
+    """Return a table with the columns of one that a plug-in writes to.
+
+    A plan over files has facts of those files, and the plug-in may find others.
+    """
+    schema = pa.schema([(each.name, each.type) for each in table.columns])
+    return tables.build_table(MemoryTable(schema, schema.empty_table()))
 
 
 def retargeted(facts: PlanFacts, targets: Mapping[TableName, TableName]) -> PlanFacts:

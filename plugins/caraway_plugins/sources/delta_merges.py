@@ -75,6 +75,9 @@ class DeltaMerge(DeltaWrite):
             target_alias=TABLE_ALIAS,
             commit_properties=properties,
         )
+        if not self._merge.taken:
+            # Without a clause for them, a row that several rows are the same as is kept repeatedly.
+            merger = merger.when_matched_delete(f"{_row(TAKEN)} = 0")
         for step in self._merge.taken:
             # Without a condition, the library lets several rows delete one.
             test = step.condition if self._merge.is_paired else _is_of(TAKEN, step)

@@ -1,4 +1,4 @@
-"""INSERT into Delta tables through the API: what is seen then, and what is refused."""
+"""Writes to Delta tables through the API: what is seen then, and what is refused."""
 
 from pathlib import Path
 
@@ -51,11 +51,47 @@ async def test_rows_are_committed_and_seen_at_once(tmp_path: Path) -> None:
             ("INSERT INTO closed (id) VALUES (1)", 403, "read-only"),
             ("INSERT INTO one VALUES (1, 'x')", 400, "its rows are in files that are only read"),
             ("INSERT INTO t SELECT 1 / 0, 'x'", 400, "zero"),
-            ("UPDATE t SET v = 'x'", 400, "its rows are in files"),
-            ("DELETE FROM vacant", 400, "its rows are in files"),
+            ("UPDATE one SET v = 'x'", 400, "its rows are in files"),
+            ("DELETE FROM closed", 403, "read-only"),
+            ("UPDATE t SET v = upper(v)", 400, "the new value of column 'v'"),
         ):
             answer = await runtime.sql(sql)
             assert (answer.status_code, words in answer.text) == (status, True), answer.text
             assert str(tmp_path) not in answer.text
     assert DeltaTable(tmp_path / "t").version() == 5
     assert DeltaTable(tmp_path / "empty").version() == 2
+
+
+async def test_rows_are_changed_and_seen_at_once(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path / "t", ROWS)
+    deltalake.write_deltalake(tmp_path / "empty", ROWS.slice(0, 0))
+    pq.write_table(ROWS, tmp_path / "one.parquet")
+    merge = (
+        "MERGE INTO {} USING (SELECT value AS k FROM generate_series(2, 4)) AS s ON t.id = s.k "
+        "WHEN MATCHED AND t.v = 'b' THEN DELETE WHEN MATCHED THEN UPDATE SET v = t.v || 'x' "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES (k)"
+    )
+    async with running(tmp_path, MANIFEST) as runtime:
+        await ready(runtime)
+        for sql, count, left in (
+            ("INSERT INTO t VALUES (2, 'b'), (3, 'c')", 2, {1: "a", 2: "b", 3: "c"}),
+            ("UPDATE t SET v = coalesce(v, '') || 'd', id = id * 10 WHERE id = 1", 1,
+             {10: "ad", 2: "b", 3: "c"}),
+            (merge.format("t"), 3, {10: "ad", 3: "cx", 4: None}),
+            ("DELETE FROM t WHERE v IS NULL", 1, {10: "ad", 3: "cx"}),
+            ("UPDATE kept SET v = 'k' WHERE id = 3", 1, {10: "ad", 3: "k"}),
+            ("DELETE FROM t WHERE id = 10", 1, {3: "k"}),
+            ("DELETE FROM kept", 1, {}),
+            ("DELETE FROM t", 0, {}),
+            ("UPDATE vacant SET v = 'x'", 0, {}),
+        ):  # fmt: skip
+            made = await runtime.sql(sql)
+            assert (made.status_code, made.json()) == (200, [{"count": count}]), made.text
+            name = next(each for each in ("kept", "vacant", "t") if f" {each} " in f"{sql} ")
+            found = (await runtime.sql(f"SELECT id, v FROM {name}")).json()
+            assert {each["id"]: each["v"] for each in found} == left, sql
+        refused = await runtime.sql(merge.format("kept AS t"))
+        assert (refused.status_code, "'kept' is not supported" in refused.text) == (400, True)
+        assert str(tmp_path) not in refused.text
+    assert DeltaTable(tmp_path / "t").version() == 7
+    assert DeltaTable(tmp_path / "empty").version() == 0
