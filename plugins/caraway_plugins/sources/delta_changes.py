@@ -10,7 +10,7 @@ from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.protocols.remote import TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import schemas
-from caraway_plugins.sources.delta_commits import FAILURES, DeltaWrite, quoted, text_keys
+from caraway_plugins.sources.delta_commits import FAILURES, DeltaWrite, quoted, schema_of, text_keys
 
 types = pa.types
 
@@ -27,7 +27,6 @@ class DeltaChange(DeltaWrite):
             InvalidQueryError: a value is one that the table cannot keep.
         """
         super().__init__(table)
-        self._condition = change.condition or None
         self._change = change
         self.verb = "UPDATE of" if change.assigned else "DELETE from"
         self.done = "changed" if change.assigned else "deleted"
@@ -42,27 +41,44 @@ class DeltaChange(DeltaWrite):
         table = self._opened()
         self._check_same(table)
         self._check_changeable(table)
+        condition = self._condition(table)
         if self._updates:
             self._check_keys(text_keys(table))
             metrics = self._committed(
                 table,
                 lambda properties: table.update(
-                    self._updates, predicate=self._condition, commit_properties=properties
+                    self._updates, predicate=condition, commit_properties=properties
                 ),
             )
             return int(metrics["num_updated_rows"])
         counts = pa.table(table.get_add_actions()).column("num_records")
         # The library does not count the rows of files that are deleted whole.
-        count = self._counted(table) if counts.null_count else None
+        count = self._counted(table, condition) if counts.null_count else None
         metrics = self._committed(
             table,
-            lambda properties: table.delete(self._condition, commit_properties=properties),
+            lambda properties: table.delete(condition, commit_properties=properties),
         )
         return int(metrics.get("num_deleted_rows", count))
 
-    def _counted(self, table: DeltaTable) -> int:
+    def _condition(self, table: DeltaTable) -> str | None:
+        """Return the condition. In a table that is divided, it reads another column, too.
+
+        The library deletes files whole where a condition reads none, and takes files of which it
+        cannot say whether they meet it. What is added is true, and the library cannot know that.
+        """
+        keys = table.metadata().partition_columns
+        if not self._change.condition or not keys:
+            return self._change.condition or None
+        for field in schema_of(table):
+            if field.name not in keys and _is_plain(field.type):
+                name = quoted(field.name)
+                true = f"{name} IS NULL OR character_length(CAST({name} AS VARCHAR)) >= 0"
+                return f"({self._change.condition}) AND ({true})"
+        raise self._refused("no column but those that divide the table has numbers or texts")
+
+    def _counted(self, table: DeltaTable, condition: str | None) -> int:
         """Return how many rows meet the condition."""
-        where = f" WHERE {self._condition}" if self._condition else ""
+        where = f" WHERE {condition}" if condition else ""
         query = f"SELECT count(*) AS n FROM t{where}"
         try:
             rows = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
@@ -105,6 +121,11 @@ class DeltaChange(DeltaWrite):
 
     def _unkept(self, column: str, type_: pa.DataType) -> QueryError:
         return self._refused(f"column '{column}' is a {type_}, which is set to NULL alone")
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    """Return whether all values have a text."""
+    return not types.is_nested(type_) and not types.is_binary(type_)
 
 
 def _number(value: pa.Scalar) -> str:

@@ -80,7 +80,7 @@ class DeltaWrite:
             reason = _reason(exc, self._table.login)
             raise ExecutionError(f"{self._title} failed: {reason}; {self._nothing}") from exc
         for name in table.metadata().partition_columns:
-            if not _is_kept(type_ := _schema(table).field(name).type):
+            if not _is_kept(type_ := schema_of(table).field(name).type):
                 raise self._refused(
                     f"the table is divided by column '{name}', and a {type_} is not kept exactly "
                     "in the names of its parts"
@@ -89,7 +89,7 @@ class DeltaWrite:
 
     def _check_same(self, table: DeltaTable) -> None:
         """Check that the table has the columns that the statement was planned with."""
-        schema = _schema(table)
+        schema = schema_of(table)
         for each in self._table.schema:
             if each.name not in schema.names or schema.field(each.name).type != each.type:
                 raise ExecutionError(
@@ -183,7 +183,7 @@ def opened(login: Mapping[str, str]) -> DeltaTable:
 
 def text_keys(table: DeltaTable) -> frozenset[str]:
     """Return the columns of texts by which a table is divided. An empty text would be NULL."""
-    schema = _schema(table)
+    schema = schema_of(table)
     names = table.metadata().partition_columns
     return frozenset(name for name in names if pa.types.is_string(schema.field(name).type))
 
@@ -198,7 +198,8 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _schema(table: DeltaTable) -> pa.Schema:
+def schema_of(table: DeltaTable) -> pa.Schema:
+    """Return the columns of a table."""
     return pa.schema(table.schema().to_arrow())
 
 

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from caraway_core.protocols.remote import TableChange, TableMerge
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.delta_changes import DeltaChange
-from caraway_plugins.sources.delta_commits import DeltaWrite, GivenRows, has_empty, text_keys
+from caraway_plugins.sources.delta_commits import DeltaWrite, GivenRows, has_empty, schema_of, text_keys
 from caraway_plugins.sources.delta_merges import DeltaMerge
 
 
@@ -46,7 +46,7 @@ class DeltaInsert(DeltaWrite):
     def insert_rows(self, rows: Iterator[pa.RecordBatch]) -> int:
         """Write the rows as files, and commit them."""
         table = self._opened()
-        schema, keys = pa.schema(table.schema().to_arrow()), text_keys(table)
+        schema, keys = schema_of(table), text_keys(table)
         if unknown := set(self._columns.names) - set(schema.names):
             raise self._refused(f"the table no longer has the column '{min(unknown)}'")
         given = GivenRows(rows, lambda batch: self._whole(batch, schema, keys))

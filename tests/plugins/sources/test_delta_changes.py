@@ -131,9 +131,10 @@ def test_others_that_commit_at_the_same_time_are_said(
     deltalake.write_deltalake(tmp_path / "t", ROWS)
     table = written(tmp_path)
     opened = delta_commits.opened
-    for change in (DELETED, updated("v", pa.scalar("x"))):
+    for change in (DELETED, updated("v", pa.scalar("x"), '"id" = 2')):
         stale = [opened(table.login)]
-        deltalake.write_deltalake(tmp_path / "t", ROWS, mode="append")
+        # Whatever they write: the library would commit over rows that do not meet the condition.
+        deltalake.write_deltalake(tmp_path / "t", ROWS.slice(0, 1), mode="append")
         with monkeypatch.context() as patch:
             patch.setattr(
                 delta_commits, "opened",
@@ -141,7 +142,7 @@ def test_others_that_commit_at_the_same_time_are_said(
             )  # fmt: skip
             error = refused(tmp_path, lambda each=change: run(table, each), "run it again")  # type: ignore[misc]
         assert isinstance(error, ExecutionError) and "others wrote" in error.message
-    assert run(table, DELETED) == 6
+    assert run(table, DELETED) == 2
 
 
 class Losing:
@@ -317,3 +318,40 @@ def test_messages_keep_words_that_are_no_secrets() -> None:
     login = {"uri": "s3://b/t", "allow_http": "true", "aws_region": "here", "aws_access_key_id": "K"}
     said = delta_commits._reason(OSError("it is true here: s3://b/t refuses K"), login)
     assert said == "it is true here: ... refuses ..."
+
+
+DIVIDED = [
+    "b = b", "b <> b", "(b <> b) = b", "(b = TRUE) = b", "k + 1 > 0", "k > k", "(k > 0) IS NULL",
+    "(k > 0) = (k < 3)", "(k = 0) = b", "CASE WHEN k > 0 THEN b ELSE b IS NULL END", "k IN (0, 5)",
+    "k IS NULL", "NOT b",
+]  # fmt: skip
+PARTS = pa.table({
+    "k": pa.array([-1, 0, 5, None] * 3, pa.int64()),
+    "b": pa.array([True] * 4 + [False] * 4 + [None] * 4),
+    "x": pa.array([b"\xff"] * 12),
+    "id": pa.array(range(12), pa.int64()),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("is_nullable", [True, False])
+@pytest.mark.parametrize("condition", DIVIDED)
+def test_conditions_of_columns_that_divide_a_table(
+    tmp_path: Path, condition: str, *, is_nullable: bool
+) -> None:
+    schema = PARTS.schema.set(3, PARTS.schema.field("id").with_nullable(is_nullable))
+    kept = []
+    for number, keys in enumerate([None, ["k"], ["b"], ["b", "k"]]):
+        folder = tmp_path / str(number)
+        deltalake.write_deltalake(folder / "t", PARTS.cast(schema), partition_by=keys)
+        count = run(written(folder), TableChange(condition))
+        kept.append([each["id"] for each in found(folder)])
+        assert len(kept[-1]) == 12 - count
+    assert kept == kept[:1] * 4
+
+
+def test_a_table_of_no_other_plain_columns_is_refused(tmp_path: Path) -> None:
+    rows = PARTS.select(["k", "x"]).append_column("id", pa.array([[1]] * 12))
+    deltalake.write_deltalake(tmp_path / "t", rows, partition_by=["k"])
+    table = written(tmp_path)
+    refused(tmp_path, lambda: run(table, TableChange("k + 1 > 0")), "no column but those")
+    assert run(table, TableChange("")) == 12

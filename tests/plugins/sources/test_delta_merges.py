@@ -118,7 +118,8 @@ def test_others_that_commit_at_the_same_time_are_said(
 ) -> None:
     opened = delta_commits.opened
     stale = [opened(table.login)]
-    deltalake.write_deltalake(tmp_path / "t", ROWS, mode="append")
+    other = pa.table({"id": [50], "v": ["o"]})
+    deltalake.write_deltalake(tmp_path / "t", other, mode="append")
     monkeypatch.setattr(
         delta_commits, "opened", lambda login: stale.pop() if stale else opened(login)
     )
