@@ -57,6 +57,9 @@ class SilentError(UnavailableError):
         super().__init__("the engine process does not respond")
 
 
+_UNSURE = "; its rows may be written or not, look before you run it again"
+
+
 class NotBegunError(UnavailableError):
     """An engine process has not started a statement that it was sent; another one may run it."""
 
@@ -74,7 +77,7 @@ class EngineLostError(UnavailableError):
 
     def told(self, *, wrote: bool) -> CarawayError:
         """Return the error for the client whose statement ran there."""
-        unsure = "; it may have written or not" if wrote else ""
+        unsure = _UNSURE if wrote else ""
         if self.cause is Cause.CLOSED:
             return ShuttingDownError(f"the engine that ran the statement was ended{unsure}")
         if self.cause is Cause.MEMORY:
@@ -82,7 +85,7 @@ class EngineLostError(UnavailableError):
                 f"the engine was ended while running the statement: {self.detail}; make the "
                 f"statement do less, or raise runtime.query.memory_limit{unsure}"
             )
-        return _ended(self.cause, unsure)
+        return _ended(self.cause, wrote=wrote)
 
 
 class EngineMovedError(EngineLostError):
@@ -92,13 +95,11 @@ class EngineMovedError(EngineLostError):
         super().__init__(Cause.HUNG)
 
 
-def _ended(cause: Cause, unsure: str) -> QueryError:
+def _ended(cause: Cause, *, wrote: bool) -> QueryError:
     how = {
         Cause.HUNG: "it did not stop cancelled work",
         Cause.CRASH: "it crashed",
         Cause.KILLED: "it was killed",
     }[cause]
-    return ExecutionError(
-        f"the engine ended while running the statement: {how}; run the statement again, or make "
-        f"it shorter or simpler{unsure}"
-    )
+    remedy = _UNSURE if wrote else "; run the statement again, or make it shorter or simpler"
+    return ExecutionError(f"the engine ended while running the statement: {how}{remedy}")

@@ -81,7 +81,7 @@ class RerunStream(WrappedStream):
             raise self._told(lost, had_rows=False) from lost
 
     def _told(self, exc: EngineLostError, *, had_rows: bool) -> CarawayError:
-        if had_rows and exc.cause is not Cause.MEMORY:
+        if had_rows and self.written is None and exc.cause is not Cause.MEMORY:
             return AnswerCutError(
                 "the engine ended while the result was read; run the statement again"
             )

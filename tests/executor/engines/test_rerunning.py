@@ -116,7 +116,14 @@ async def test_what_only_waited_behind_others_moves_as_often_as_needed() -> None
             _Stream(error=_lost(), written=TableName("t")),
             (),
             ExecutionError,
-            "it may have written or not",
+            "look before you run it again",
+            1,
+        ),
+        (
+            _Stream(1, error=_lost(), written=TableName("t")),
+            (),
+            ExecutionError,
+            "look before you run it again",
             1,
         ),
         (

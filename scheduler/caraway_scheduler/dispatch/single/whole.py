@@ -108,7 +108,9 @@ class WholeRunner:
             raise last
         if written is None or not isinstance(last, ExecutorLostError):
             raise ExecutorsLostError(f"{last.message}; run the statement again") from last
-        raise ExecutionError(f"{last.message}; it may or may not have written") from last
+        raise ExecutionError(
+            f"{last.message}; it may or may not have written, look before you run it again"
+        ) from last
 
     def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:
         """Return the executor that runs the fewest whole statements."""
