@@ -208,7 +208,11 @@ FAILING = [
 async def test_a_statement_that_fails_changes_nothing(
     over: Session, connector: str, sql: str
 ) -> None:
-    if "too long" in sql and connector in ("delta", "sqlite", "duckdb"):  # They keep texts of any length.
+    if "too long" in sql and connector in (
+        "delta",
+        "sqlite",
+        "duckdb",
+    ):  # They keep texts of any length.
         assert await write(over, sql) == 1
     else:
         assert await refused(over, sql)
@@ -276,7 +280,11 @@ async def test_choices_and_functions(kind: Kind) -> None:
                   "otherwise than this runtime")  # fmt: skip
 
 
-NAN = {"delta": "CAST('NaN' AS DOUBLE)", "duckdb": "CAST('NaN' AS DOUBLE)", "postgres": "'NaN'::float8"}
+NAN = {
+    "delta": "CAST('NaN' AS DOUBLE)",
+    "duckdb": "CAST('NaN' AS DOUBLE)",
+    "postgres": "'NaN'::float8",
+}
 
 
 @pytest.mark.parametrize("condition", ["d < 5.0", "d = m", "d > 0 AND coalesce(d, 7.0) < 5.0"])

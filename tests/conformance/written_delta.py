@@ -39,8 +39,8 @@ class InDelta:
     def run(self, *statements: str) -> None:
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'")
-        for name, made in self._made.items():
-            connection.execute(made)
+        for name, creating in self._made.items():
+            connection.execute(creating)
             rows = DeltaTable(self._folder / name).to_pyarrow_table()
             connection.register("kept", rows)
             connection.execute(f"INSERT INTO {self.quoted(name)} SELECT * FROM kept")

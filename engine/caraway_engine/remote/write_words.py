@@ -54,9 +54,7 @@ class WriteSqlWriter(SqlWriter):
         self._fit(*terms)
         digits, scale = (max(getattr(t, of) for t in terms) for of in ("digits", "scale"))
         spelled = partial(self._dialect.aligned.format, precision=digits + scale, scale=scale)
-        return [
-            replace(each, sql=spelled(each.sql), digits=digits, scale=scale) for each in terms
-        ]
+        return [replace(each, sql=spelled(each.sql), digits=digits, scale=scale) for each in terms]
 
     def computed(self, name: str, left: Term, right: Term) -> Term:
         if not left.kind == right.kind == "double" or name not in ARITHMETIC:

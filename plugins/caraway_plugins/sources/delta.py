@@ -12,7 +12,14 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
-from caraway_core.tables import FileScan, FilesTable, RemoteColumn, RemoteTable, StoreSpec, TableSpec
+from caraway_core.tables import (
+    FileScan,
+    FilesTable,
+    RemoteColumn,
+    RemoteTable,
+    StoreSpec,
+    TableSpec,
+)
 from caraway_plugins.sources import files, params, schemas, store_params
 
 WRITTEN_PLACE = "uri"

@@ -64,7 +64,7 @@ class DeltaChange(DeltaWrite):
         """Return the condition. In a table that is divided, it reads another column, too.
 
         The library deletes files whole where a condition reads none, and takes files of which it
-        cannot say whether they meet it. What is added is true, and the library cannot know that.
+        cannot say whether they meet it. The addition is true, and the library cannot know that.
         """
         keys = table.metadata().partition_columns
         if not self._change.condition or not keys:
@@ -107,7 +107,7 @@ class DeltaChange(DeltaWrite):
                     f"the table is divided by column '{each.column}', which is set to constants "
                     "alone"
                 )
-            if each.value.is_valid and each.value.as_py() == "":
+            if each.value is not None and each.value.as_py() == "":
                 raise self._refused_empty(each.column)
 
     def _spelled(self, column: str, value: pa.Scalar) -> str:
@@ -133,7 +133,8 @@ def _number(value: pa.Scalar) -> str:
 
 
 def _text(value: pa.Scalar) -> str:
-    return "'" + value.as_py().replace("'", "''") + "'"
+    text: str = value.as_py()
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _decimal(value: pa.Scalar) -> str:

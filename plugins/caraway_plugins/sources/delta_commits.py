@@ -1,4 +1,4 @@
-"""What all writes to Delta tables share: a table, one commit with a mark, and errors."""
+"""The base of writes to Delta tables: a table, one commit with a mark, and errors."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -7,21 +7,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from caraway_core.errors import DatasetError, ExecutionError, InvalidQueryError, QueryError
+from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import delta, driver_messages
 from caraway_plugins.sources.delta import WRITTEN_PLACE
 
-FAILURES = (DeltaError, OSError, ValueError)
-"""What the library raises."""
+FAILURES: tuple[type[Exception], ...] = (Exception,)
+"""The errors of the library, of which some are plain exceptions."""
 _MARK = "caraway.write"
 _NEWEST = 20
 _PUBLIC = ("allow_http", "region", "skip_signature", "timeout", "use_emulator")
 """The ends of the names of options that messages may have; others are secrets and places."""
 _OF_VALUES = ("Cast error", "cannot cast", "too large", "verflow")
 _BROKEN = "failed validation check"
+_TWICE = "with multiple source rows"
 _APPEND_ONLY = "delta.appendOnly"
 _CONSTRAINT = "delta.constraints."
 _GENERATED = "delta.generationExpression"
@@ -34,7 +35,7 @@ class DeltaWrite:
     verb = "INSERT into"
     done = "inserted"
     most_retries: int | None = None
-    """How often the commit is tried when others commit meanwhile; None: as often as usual."""
+    """The number of further tries when others commit meanwhile; None: as many as usual."""
 
     def __init__(self, table: RemoteTable) -> None:
         """Take the table that is written."""
@@ -76,7 +77,7 @@ class DeltaWrite:
         try:
             table = opened(self._table.login)
             delta.check(table)
-        except (*FAILURES, DatasetError) as exc:
+        except FAILURES as exc:
             reason = _reason(exc, self._table.login)
             raise ExecutionError(f"{self._title} failed: {reason}; {self._nothing}") from exc
         for name in table.metadata().partition_columns:
@@ -103,9 +104,12 @@ class DeltaWrite:
             raise self._refused(f"rows are only added to the table, by its '{_APPEND_ONLY}'")
 
     def _committed(
-        self, table: DeltaTable, work: Callable[[CommitProperties], Mapping[str, Any]]
+        self,
+        table: DeltaTable,
+        work: Callable[[CommitProperties], Mapping[str, Any]],
+        given: "GivenRows | None" = None,
     ) -> Mapping[str, Any]:
-        """Do work that ends with a commit, and return what it counted.
+        """Do work that ends with a commit, and return its counts. An error of its rows ends it.
 
         Raises:
             QueryError: it failed. The message says whether rows may be written.
@@ -117,6 +121,12 @@ class DeltaWrite:
         try:
             return work(properties)
         except FAILURES as exc:
+            if given is not None and given.failure is not None:
+                raise given.failure from exc
+            if _TWICE in str(exc):
+                raise self._refused(
+                    "a row would be changed by more than one row of the source"
+                ) from exc
             if _BROKEN in str(exc):
                 raise self._refused(
                     f"rows break a constraint of the table ({_constraints(table)})"

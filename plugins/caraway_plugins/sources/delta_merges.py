@@ -23,7 +23,6 @@ from caraway_plugins.sources.delta_commits import (
     text_keys,
 )
 
-_TWICE = "with multiple source rows"
 _COUNTS = ("inserted", "updated", "deleted")
 
 
@@ -50,19 +49,9 @@ class DeltaMerge(DeltaWrite):
         given = GivenRows(rows, lambda batch: self._checked(batch, filled))
         source = pa.RecordBatchReader.from_batches(self._columns, iter(given))
 
-        def write(properties: CommitProperties) -> Mapping[str, Any]:
-            try:
-                return self._run(table, source, properties)
-            except Exception as exc:
-                if given.failure is not None:
-                    raise given.failure from exc
-                if _TWICE in str(exc):
-                    raise self._refused(
-                        "a row would be changed by more than one row of the source"
-                    ) from exc
-                raise
-
-        metrics = self._committed(table, write)
+        metrics = self._committed(
+            table, lambda properties: self._run(table, source, properties), given
+        )
         return sum(int(metrics[f"num_target_rows_{each}"]) for each in _COUNTS)
 
     def _run(
@@ -97,7 +86,8 @@ class DeltaMerge(DeltaWrite):
                 if values
                 else merger.when_not_matched_by_source_delete(condition)
             )
-        return merger.execute()
+        metrics: Mapping[str, Any] = merger.execute()
+        return metrics
 
     @property
     def _same(self) -> str:

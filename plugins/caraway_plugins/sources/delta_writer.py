@@ -11,7 +11,13 @@ from deltalake import write_deltalake
 from caraway_core.protocols.remote import TableChange, TableMerge
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.delta_changes import DeltaChange
-from caraway_plugins.sources.delta_commits import DeltaWrite, GivenRows, has_empty, schema_of, text_keys
+from caraway_plugins.sources.delta_commits import (
+    DeltaWrite,
+    GivenRows,
+    has_empty,
+    schema_of,
+    text_keys,
+)
 from caraway_plugins.sources.delta_merges import DeltaMerge
 
 
@@ -57,15 +63,10 @@ class DeltaInsert(DeltaWrite):
         data = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
 
         def write(properties: Any) -> dict[str, Any]:
-            try:
-                write_deltalake(table, data, mode="append", commit_properties=properties)
-            except Exception as exc:
-                if given.failure is not None:
-                    raise given.failure from exc
-                raise
+            write_deltalake(table, data, mode="append", commit_properties=properties)
             return {}
 
-        self._committed(table, write)
+        self._committed(table, write, given)
         return given.count
 
     def _whole(
