@@ -44,7 +44,9 @@ _REFUSED = re.compile(
 _TOO_LARGE = re.compile(
     "verflow|exceeds the representable|out of range|too large|does not fit|Out of range|outside"
 )
-_NOT_KEPT = re.compile("which it cannot keep|Invalid argument|Cast error|cannot be cast")
+_NOT_KEPT = re.compile(
+    "which it cannot keep|Invalid argument|Cast error|cannot be cast|Can't cast value"
+)
 _NAN_COMPARED = re.compile("a condition compares a NaN")
 """How a database ends a comparison with NaN, which it would answer otherwise."""
 _TYPES = {

@@ -1,7 +1,6 @@
 """UPDATE and DELETE of Delta tables are one commit each, or change nothing."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -14,12 +13,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.protocols.remote import Assignment, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import delta_commits
 from caraway_plugins.sources.delta_writer import DeltaWriter
-from tests.plugins.sources.test_delta_writer import written
+from tests.kit.delta_tables import refused, written
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": ["a", "b", None]})
 DELETED = TableChange('"id" > 1')
@@ -36,18 +35,6 @@ def run(table: RemoteTable, change: TableChange) -> int:
 def found(folder: Path) -> list[dict[str, Any]]:
     rows: pa.Table = DeltaTable(folder / "t").to_pyarrow_table()
     return list(rows.sort_by([("id", "ascending")]).to_pylist())
-
-
-def refused(folder: Path, work: Callable[[], object], *words: str) -> QueryError:
-    """Return the error of work that leaves the table as it was, and says so."""
-    before = DeltaTable(folder / "t").version()
-    with pytest.raises(QueryError) as caught:
-        work()
-    assert DeltaTable(folder / "t").version() == before
-    for each in (*words, "no row was "):
-        assert each in caught.value.message, caught.value.message
-    assert str(folder) not in caught.value.message
-    return caught.value
 
 
 def test_a_change_is_one_commit_and_counts_its_rows(tmp_path: Path) -> None:

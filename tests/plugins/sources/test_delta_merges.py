@@ -15,8 +15,7 @@ from caraway_core.protocols.remote import ADDED, TAKEN, MergeKey, MergeStep, Tab
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import delta_commits
 from caraway_plugins.sources.delta_writer import DeltaWriter
-from tests.plugins.sources.test_delta_changes import refused
-from tests.plugins.sources.test_delta_writer import written
+from tests.kit.delta_tables import refused, written
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": ["a", "b", "c"]})
 KEY = (MergeKey("id", "k"),)

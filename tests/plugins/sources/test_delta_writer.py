@@ -13,12 +13,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaProtocolError
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
-from caraway_core.ids import TableName
-from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import FilesTable, RemoteTable
+from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import delta_commits, delta_writer
 from caraway_plugins.sources.delta import DeltaSource
 from caraway_plugins.sources.delta_writer import DeltaWriter
+from tests.kit.delta_tables import request, written
 from tests.kit.s3 import S3Server
 
 ROWS = pa.table(
@@ -34,16 +33,6 @@ ROWS = pa.table(
         "s": pa.array([{"x": 1}, {"x": None}, None, {"x": 4}], pa.struct({"x": pa.int64()})),
     }
 )
-
-
-def request(folder: Path, path: str, **params: str) -> SourceRequest:
-    return SourceRequest(TableName("t"), "delta", path, params, (), "read_write", folder, folder)
-
-
-def written(folder: Path, path: str = "t", **params: str) -> RemoteTable:
-    table = DeltaSource().resolve(request(folder, path, **params))
-    assert isinstance(table, FilesTable) and table.written is not None
-    return table.written
 
 
 def insert(table: RemoteTable, given: pa.Table) -> int:
