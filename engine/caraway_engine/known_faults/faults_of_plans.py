@@ -17,6 +17,7 @@ OF_PLANS = (
         "aggregate.",
         Remedy.REWRITTEN,
         "SELECT c FROM (SELECT c FROM named LIMIT 1 OFFSET 1) q ORDER BY c",
+        upstream=("datafusion#25378",),
         fixed_by="datafusion#24958",
     ),
     KnownFault(

@@ -41,6 +41,8 @@ OF_TYPES = (
         "`x ~ '.*'` is false where x is NULL.",
         Remedy.REWRITTEN,
         "SELECT y ~* '.*' FROM texts",
+        upstream=("datafusion#24379",),
+        fixed_by="datafusion#24380",
     ),
     KnownFault(
         "repeated-keys",

@@ -98,6 +98,8 @@ OF_VALUES = (
         "NOT IN with a subquery ignores its NULLs if the value before it is a constant.",
         Remedy.REWRITTEN,
         "SELECT v FROM t WHERE 7 NOT IN (SELECT k FROM u)",
+        upstream=("datafusion#25340",),
+        fixed_by="datafusion#25348",
     ),
     KnownFault(
         "constant-in",
@@ -124,6 +126,7 @@ OF_VALUES = (
         "`-(a | b)` is computed as `-a & -b`, and `-(a & b)` as `-a | -b`.",
         Remedy.REWRITTEN,
         "SELECT -(k | 4) FROM t",
+        upstream=("datafusion#24665",),
     ),
     KnownFault(
         "rounded-decimals",
@@ -159,6 +162,7 @@ OF_VALUES = (
         "DISTINCT in aggregates treat them as different.",
         Remedy.REWRITTEN,
         "SELECT id FROM floats WHERE g = 3 ORDER BY f DESC, id LIMIT 1",
+        upstream=("datafusion#22490",),
     ),
     KnownFault(
         "signed-nan",
