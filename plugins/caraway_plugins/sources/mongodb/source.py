@@ -14,9 +14,10 @@ from caraway_plugins.sources import params
 from caraway_plugins.sources.api import limiting, pointers
 from caraway_plugins.sources.documents import shape
 from caraway_plugins.sources.documents.table import Documents, DocumentTable
-from caraway_plugins.sources.mongodb import connecting, declared, filters, values
+from caraway_plugins.sources.mongodb import connecting, declared, filters, splitting, values
 from caraway_plugins.sources.mongodb.connecting import MongoLogin
 from caraway_plugins.sources.mongodb.filters import MongoColumns
+from caraway_plugins.sources.mongodb.splitting import IdSplit
 
 _SAMPLED = 1_000
 _PAGE = 1_000
@@ -38,9 +39,13 @@ class MongoReads:
         self, table: DocumentTable, request: RowRequest, stopped: threading.Event
     ) -> Iterator[Documents]:
         columns = MongoColumns(table.schema, table.texts, self.is_collated)
+        conditions = [filters.filter_of(columns, table.own_filters(request))]
+        parts = [each for each in request.splits if isinstance(each, IdSplit)]
+        if parts:
+            conditions.append({"$or": [each.condition() for each in parts]})
         with connecting.connected(self.login, self.title) as database:
             cursor = database[self.collection].find(
-                filters.filter_of(columns, table.own_filters(request)),
+                conditions[0] if len(conditions) == 1 else {"$and": conditions},
                 filters.projection_of(table.fields(request)),
                 # A limit counts rows that pass all filters. Zero stands for none.
                 limit=0 if request.filters else request.limit or 0,
@@ -57,7 +62,9 @@ class MongodbSource:
     """The documents of a collection."""
 
     declaration = declared.MONGODB
-    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, changes=True)
+    capabilities = SourceCapabilities(
+        projection=True, filters=True, limit=True, splits=True, changes=True
+    )
 
     def resolve(self, request: SourceRequest) -> DocumentTable:
         known = params.checked(request.connector, request.params)
@@ -75,6 +82,11 @@ class MongodbSource:
             reads = MongoReads(login, name, "collation" in options)
             is_view = "viewOn" in options
             count = None if is_view else database[name].estimated_document_count()
+            size, parts = (
+                (0, ())
+                if is_view
+                else splitting.splits(database[name], is_collated=reads.is_collated)
+            )
             if request.declared:
                 columns = shape.declared_shape(request.declared)
             else:
@@ -86,7 +98,7 @@ class MongodbSource:
                 "schema",
                 f"{title} has no documents to take the columns from; declare them under `columns`",
             )
-        return DocumentTable(columns.schema, reads, columns.texts, depth, row_count=count)
+        return DocumentTable(columns.schema, reads, columns.texts, depth, size, count, parts)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         parts = [(each.name, str(each.type)) for each in self.resolve(request).schema]
