@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -374,9 +374,7 @@ class Worker:
             written=stream.written,
         )
 
-    async def _work(
-        self, call: str, origin: str, work: Coroutine[object, object, _Result]
-    ) -> _Result:
+    async def _work(self, call: str, origin: str, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Run work that is cancelled with its call, and count its outcome."""
         if self._is_draining:
             work.close()
