@@ -9,12 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 from bson.objectid import ObjectId
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from caraway_core.tables import TableSplit
 from caraway_plugins.sources import key_ranges
 
 _SAMPLED = 1_000
+_SKIPS = 2 * key_ranges.MOST_SPLITS
+_MOST_SKIPPED = 1_000_000
 _LEAST_SHARE = 0.9
 _KINDS: Mapping[type, str] = {ObjectId: "objectId", str: "string"}
 _TYPES: Mapping[str, Sequence[str]] = {
@@ -57,11 +59,24 @@ def splits(collection: Any, *, is_collated: bool) -> tuple[int, tuple[IdSplit, .
         size = int(collection.database.command("collStats", collection.name).get("size", 0))
         if size < 2 * key_ranges.SPLIT_BYTES:
             return size, ()
-        stages = [{"$sample": {"size": _SAMPLED}}, {"$project": {"_id": 1}}]
-        ids = [each["_id"] for each in collection.aggregate(stages)]
+        ids = _ids(collection)
     except PyMongoError:
         return 0, ()
     return size, cut(ids, size, is_collated=is_collated)
+
+
+def _ids(collection: Any) -> list[Any]:
+    """Return some ids of a collection, from all over it."""
+    stages = [{"$sample": {"size": _SAMPLED}}, {"$project": {"_id": 1}}]
+    try:
+        return [each["_id"] for each in collection.aggregate(stages)]
+    except OperationFailure:
+        # Some servers do not sample. To skip documents takes as long as to count them.
+        if (count := collection.estimated_document_count()) > _MOST_SKIPPED:
+            raise
+    places = {number * (count - 1) // _SKIPS for number in range(_SKIPS + 1)}
+    ordered = collection.find({}, {"_id": 1}).sort("_id", 1)
+    return [each["_id"] for place in places for each in ordered.clone().skip(place).limit(1)]
 
 
 def cut(ids: Sequence[Any], size_bytes: int, *, is_collated: bool) -> tuple[IdSplit, ...]:
