@@ -93,7 +93,8 @@ def matches(sql: str) -> Iterator[re.Match[str]]:
 def plain(sql: str) -> str:
     """Rewrite comments that run or are nested; the length and the tokens stay the same.
 
-    Such comments are rare, so most texts are returned unchanged.
+    Such comments are rare, so most texts are returned unchanged. Inside of a comment that runs,
+    another one does not: it is blank afterwards, so that no later reading runs it.
     """
     # Searching for one character is much faster than for two.
     if "/" in sql and _OPENING in sql and _MAY_BE_SPECIAL.search(sql):
@@ -104,7 +105,7 @@ def plain(sql: str) -> str:
 def _plain(sql: str, *, runs: bool) -> str:
     pieces: list[str] = []
     done = 0
-    for start, end, is_closed in _special_comments(sql, runs):
+    for start, end, is_closed in _special_comments(sql):
         begin = _RUN_COMMENT.match(sql, start) if runs and is_closed else None
         written = _opened(sql, begin, end) if begin else _blank(end - start, is_closed)
         pieces += sql[done:start], written
@@ -113,8 +114,8 @@ def _plain(sql: str, *, runs: bool) -> str:
     return "".join(pieces)
 
 
-def _special_comments(sql: str, runs: bool) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of comments that run or are nested, and whether they are closed."""
+def _special_comments(sql: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield start and end of comments that are nested or would run, and whether they are closed."""
     end = 0
     while (start := passed(_UP_TO_BLOCK_COMMENT, sql, end)) < len(sql):
         closing = sql.find(_CLOSING, start + len(_OPENING))
@@ -123,7 +124,7 @@ def _special_comments(sql: str, runs: bool) -> Iterator[tuple[int, int, bool]]:
         if is_closed and sql.find(_OPENING, start + len(_OPENING), end) >= 0:
             end, is_closed = _end_of_comment(sql, start)
             yield start, end, is_closed
-        elif not is_closed or (runs and sql.startswith("/*!", start)):
+        elif not is_closed or sql.startswith("/*!", start):
             yield start, end, is_closed
 
 

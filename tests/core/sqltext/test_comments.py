@@ -36,6 +36,17 @@ def test_texts(sql: str, expected: str) -> None:
     assert comments.left_out(sql) == expected
 
 
+@pytest.mark.parametrize("inner", ["/*!a*/", "/*!*/", "/*!1 a*/", "/*! /*!a*/ */", "/*!a"])
+def test_what_is_in_a_comment_that_runs_does_not_run(inner: str) -> None:
+    for sql in (f"/*!{inner}*/", f"1 /*!{inner} b*/ c"):
+        plain = lexer.plain(sql)
+        assert lexer.plain(plain) == plain
+        left = comments.left_out(sql)
+        assert significant(left) == significant(sql) == significant(plain)
+        assert comments.left_out(left) == left
+        assert "a" not in {text for _, text in significant(left)}
+
+
 def test_what_runs_stays() -> None:
     assert comments.left_out("SELECT /*! 1 */ /* 2 */").split() == ["SELECT", "1"]
 

@@ -80,7 +80,7 @@ def test_what_is_written_together_is_cut(sql: str, texts: list[str]) -> None:
         ("/*/ */", "/*/ */"),
         ("/*!50 a */ b", "      a \n  b"),
         ("/*!a /* b */ c*/", "   a /* b */ c\n "),
-        ("/*! /*! a */ b */", "    /*! a */ b \n "),
+        ("/*! /*! a */ b */", "    /*    */ b \n "),
         ("/*! a", "/*   "),
         ("/* /*! a */ */", "/*          */"),
     ],
