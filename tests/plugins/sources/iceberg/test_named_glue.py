@@ -19,7 +19,7 @@ from tests.kit.engine import rows, session
 from tests.kit.glue_server import KEY, REGION, SECRET, GlueServer
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "who": ["ada", "bob"]})
-BUCKET = "icebergs"
+BUCKET = "icebergs-of-glue"
 
 
 @pytest.fixture(scope="module")
