@@ -1,11 +1,13 @@
 """Plans the text of a statement, rewritten and over other tables where it needs that."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from datafusion import SessionContext, SQLOptions
+from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
 from caraway_core.sqltext import placeholders
@@ -14,7 +16,7 @@ from caraway_engine import known_faults
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
 from caraway_engine.sessions import typed_values, writes
 from caraway_engine.sessions.positions import Positions, Showable
-from caraway_engine.sessions.registered import Registered
+from caraway_engine.sessions.registered import READ_ONLY, Registered
 from caraway_engine.statements import bounds, plan_facts, scalars, viewing
 from caraway_engine.statements.plan_facts import PlanFacts
 
@@ -54,6 +56,34 @@ class StatementFraming:
             known=self._schemas,
         )
         return typed_values.planned(found.sql, values, frame)
+
+    def part(
+        self,
+        statement: Statement,
+        sql: str,
+        options: SQLOptions = READ_ONLY,
+        shown: Mapping[TableName, Showable] = MappingProxyType({}),
+    ) -> Any:
+        """Plan a part of a statement, with those parameters of the statement that it has."""
+        names = placeholders.find(sql).names
+        given = {name: each for name, each in statement.parameters.items() if name in names}
+        part = replace(statement, sql=sql, parameters=given)
+        with viewing.limits_of(statement):
+            return self.frame(part, options, shown).dataframe
+
+    def over(self, statement: Statement, facts: PlanFacts, table: Table) -> Callable[[str], Any]:
+        """Return what plans a text over a table in place of the one that a statement writes."""
+        assert facts.write is not None
+        names = {target: name for name, target in statement.targets.items()}
+        shown = {names.get(facts.write.table, facts.write.table): writes.Other(table)}
+
+        def planned(sql: str) -> Any:
+            try:
+                return self.part(statement, sql, READ_WRITE, shown)
+            except BaseException as exc:
+                raise self._registered.translate(exc, planning=True) from exc
+
+        return planned
 
     def dataframe(
         self,

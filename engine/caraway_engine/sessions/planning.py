@@ -1,19 +1,18 @@
 """Plans statements, and caches the plans while the tables of the session stay the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from datafusion.catalog import Table
 from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan as Substrait
 
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError, SourceNotReadError
 from caraway_core.ids import TableName
-from caraway_core.sqltext import explained, placeholders
+from caraway_core.sqltext import explained
 from caraway_core.statements import MERGES, Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
 from caraway_engine.execution import frugal, whole_reads
@@ -72,12 +71,12 @@ class StatementPlanner:
                 return self._answered.defining(plan, schema, statement.defines)
             if table := self._registered.written(plan.facts):
                 if self._registered.is_replaced(plan.facts):
-                    over = partial(self._over, statement, plan.facts)
+                    over = partial(self._framing.over, statement, plan.facts)
                     return self._answered.replacing(plan, schema, table, over)
                 if plan.facts.changes_rows:
                     return self._answered.changing(plan, schema, table)
                 if plan.facts.write and plan.facts.write.name in MERGES:
-                    rows = partial(self._merged, statement)
+                    rows = partial(self._framing.part, statement)
                     return self._answered.merging(plan, schema, table, rows)
                 return self._answered.inserting(plan, schema, table)
             if not shown and self._registered.reads_remote(plan.facts):
@@ -319,33 +318,6 @@ class StatementPlanner:
         if (key := plans.key_of(statement)) and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
         return plan
-
-    def _merged(self, statement: Statement, sql: str) -> Any:
-        """Plan a part of a MERGE, with those parameters of the statement that it has."""
-        names = placeholders.find(sql).names
-        given = {name: each for name, each in statement.parameters.items() if name in names}
-        part = replace(statement, sql=sql, parameters=given)
-        with viewing.limits_of(statement):
-            return self._framing.frame(part, READ_ONLY).dataframe
-
-    def _over(self, statement: Statement, facts: PlanFacts, placed: Table) -> Callable[[str], Any]:
-        """Return what plans a text over a table in place of the one that a statement writes."""
-        assert facts.write is not None
-        targets = {target: name for name, target in statement.targets.items()}
-        name = targets.get(facts.write.table, facts.write.table)
-        shown = {name: writes.Other(placed)}
-
-        def planned(sql: str) -> Any:
-            names = placeholders.find(sql).names
-            given = {name: each for name, each in statement.parameters.items() if name in names}
-            part = replace(statement, sql=sql, parameters=given)
-            try:
-                with viewing.limits_of(statement):
-                    return self._framing.frame(part, READ_WRITE, shown).dataframe
-            except BaseException as exc:
-                raise self._registered.translate(exc, planning=True) from exc
-
-        return planned
 
     def _changes_nothing(self, dataframe: Any) -> bool:
         # Optimizing computes constants, which may fail.
