@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest
 
 Refusal = Callable[[str], int | None]
@@ -27,6 +28,7 @@ class IcebergRestServer:
     after: Refusal = lambda _table: None
     """Called after a commit; a status is the answer, although it is carried out."""
     commits: list[dict[str, Any]] = field(default_factory=list)
+    _staged: dict[tuple[str, str], Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, parts: tuple[str, str]) -> tuple[int, dict[str, Any]]:
@@ -38,6 +40,32 @@ class IcebergRestServer:
         document = json.loads(table.metadata.model_dump_json(exclude_none=True, by_alias=True))
         return 200, {"metadata": document, "metadata-location": table.metadata_location}
 
+    def stage(self, namespace: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return a table as it would be created."""
+        name = (namespace, body["name"])
+        if self.catalog.table_exists(name):
+            return 409, {}
+        assert body["stage-create"]
+        schema = Schema.model_validate(body["schema"])
+        staged = self.catalog._create_staged_table(name, schema, properties=body["properties"])
+        self._staged[name] = staged
+        document = json.loads(staged.metadata.model_dump_json(exclude_none=True, by_alias=True))
+        return 200, {"metadata": document}
+
+    def names(self, parts: list[str]) -> tuple[int, dict[str, Any]]:
+        """Return a list of namespaces, or of tables."""
+        if len(parts) == len(("v1", "namespaces")):
+            return 200, {"namespaces": [list(each) for each in self.catalog.list_namespaces()]}
+        listed = self.catalog.list_tables(parts[2])
+        return 200, {"identifiers": [{"namespace": [a], "name": b} for a, b in listed]}
+
+    def drop(self, parts: tuple[str, str]) -> tuple[int, dict[str, Any]]:
+        """Take a table out of the catalog."""
+        if not self.catalog.table_exists(parts):
+            return 404, {}
+        self.catalog.drop_table(parts)
+        return 204, {}
+
     def commit(self, parts: tuple[str, str], body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Carry out a commit, if its requirements hold."""
         with self._lock:
@@ -47,7 +75,7 @@ class IcebergRestServer:
             names = {"identifier": {"namespace": parts[:1], "name": parts[1]}}
             request = CommitTableRequest.model_validate({**body, **names})
             try:
-                table = self.catalog.load_table(parts)
+                table = self._staged.pop(parts, None) or self.catalog.load_table(parts)
                 self.catalog.commit_table(table, request.requirements, request.updates)
             except CommitFailedException as exc:
                 return 409, {"error": {"message": str(exc), "code": 409}}
@@ -65,15 +93,27 @@ def serving(catalog: Catalog) -> Iterator[IcebergRestServer]:
         def do_GET(self) -> None:
             if self.path.startswith("/v1/config"):
                 return self._reply(200, {"defaults": {}, "overrides": {}})
+            parts = self._parts()
+            if parts[-1] in ("namespaces", "tables"):
+                return self._reply(*served.names(parts))
             self._reply(*served.load(self._table()))
 
+        def do_DELETE(self) -> None:
+            assert parse_qs(urlsplit(self.path).query) == {"purgeRequested": ["false"]}
+            self._reply(*served.drop(self._table()))
+
         def do_POST(self) -> None:
-            content = self.rfile.read(int(self.headers["content-length"]))
-            self._reply(*served.commit(self._table(), json.loads(content)))
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            parts = self._parts()
+            if parts[-1] == "tables":
+                return self._reply(*served.stage(parts[2], body))
+            self._reply(*served.commit(self._table(), body))
+
+        def _parts(self) -> list[str]:
+            return [unquote(each) for each in urlsplit(self.path).path.strip("/").split("/")]
 
         def _table(self) -> tuple[str, str]:
-            parts = urlsplit(self.path).path.strip("/").split("/")
-            _, _, namespace, _, table = map(unquote, parts)
+            _, _, namespace, _, table = self._parts()
             return namespace, table
 
         def _reply(self, status: int, document: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from datafusion import SessionContext, SQLOptions
 from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
-from caraway_core.sqltext import placeholders
+from caraway_core.sqltext import placeholders, writing
 from caraway_core.statements import Statement
 from caraway_engine import known_faults
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
@@ -107,6 +107,9 @@ class StatementFraming:
         found = self._registered.stand_ins.keys() & {each.name for each in statement.found or ()}
         if not shown and not bound and not found:
             made = plan(self._contexts.main)
+            # Few plans are of writes, and to look at one may optimize parts of it, which may fail.
+            if not (statement.writable and writing.may_change(sql)):
+                return made
             facts = plan_facts.of(made.logical_plan())
             shown = self._changed(facts, statement.targets) if facts.changes_rows else {}
             if not shown:

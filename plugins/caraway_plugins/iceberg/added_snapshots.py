@@ -149,6 +149,27 @@ def updates(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[st
     }
 
 
+def creation(metadata: Mapping[str, Any], snapshot: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a commit of the REST protocol that creates a table as its catalog staged it."""
+    (schema,), (spec,) = metadata["schemas"], metadata["partition-specs"]
+    made: list[dict[str, Any]] = [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": metadata["format-version"]},
+        {"action": "add-schema", "schema": schema, "last-column-id": metadata["last-column-id"]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": spec},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata["location"]},
+    ]
+    if properties := metadata.get("properties"):
+        made.append({"action": "set-properties", "updates": properties})
+    if snapshot is not None:
+        made += updates(metadata, snapshot)["updates"]
+    return {"requirements": [{"type": "assert-create"}], "updates": made}
+
+
 def _moved(metadata: Mapping[str, Any], id_: int) -> dict[str, Any]:
     """Return the main branch with another snapshot; it keeps how long snapshots are kept."""
     before = (metadata.get("refs") or {}).get(_MAIN) or {}

@@ -107,7 +107,7 @@ class DeltaWrite:
         self,
         table: DeltaTable,
         work: Callable[[CommitProperties], Mapping[str, Any]],
-        given: "GivenRows | None" = None,
+        given: "RowsForLibrary | None" = None,
     ) -> Mapping[str, Any]:
         """Do work that ends with a commit, and return its counts. An error of its rows ends it.
 
@@ -159,7 +159,7 @@ class DeltaWrite:
         raise ExecutionError(f"{self._title} failed: {reason}; {self._nothing}") from exc
 
 
-class GivenRows:
+class RowsForLibrary:
     """Rows for the library, each batch made by `made`.
 
     The library has a message of its own for an error of rows, so the error is kept.

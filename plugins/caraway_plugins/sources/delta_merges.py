@@ -17,7 +17,7 @@ from caraway_core.protocols.remote import (
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.delta_commits import (
     DeltaWrite,
-    GivenRows,
+    RowsForLibrary,
     has_empty,
     quoted,
     text_keys,
@@ -46,7 +46,7 @@ class DeltaMerge(DeltaWrite):
         if self._merge.taken or self._merge.left:
             self._check_changeable(table)
         filled = self._filled_keys(text_keys(table))
-        given = GivenRows(rows, lambda batch: self._checked(batch, filled))
+        given = RowsForLibrary(rows, lambda batch: self._checked(batch, filled))
         source = pa.RecordBatchReader.from_batches(self._columns, iter(given))
 
         metrics = self._committed(

@@ -13,7 +13,7 @@ from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.delta_changes import DeltaChange
 from caraway_plugins.sources.delta_commits import (
     DeltaWrite,
-    GivenRows,
+    RowsForLibrary,
     has_empty,
     schema_of,
     text_keys,
@@ -55,7 +55,7 @@ class DeltaInsert(DeltaWrite):
         schema, keys = schema_of(table), text_keys(table)
         if unknown := set(self._columns.names) - set(schema.names):
             raise self._refused(f"the table no longer has the column '{min(unknown)}'")
-        given = GivenRows(rows, lambda batch: self._whole(batch, schema, keys))
+        given = RowsForLibrary(rows, lambda batch: self._whole(batch, schema, keys))
         batches = iter(given)
         first = next(batches, None)
         if first is None:

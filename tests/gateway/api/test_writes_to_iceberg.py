@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tests.kit import iceberg_tables
+from tests.kit import iceberg_rest, iceberg_tables
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 
@@ -140,3 +140,34 @@ async def test_what_fails_changes_nothing(tmp_path: Path) -> None:
         assert len(await rows(runtime, "t")) == 3
     table.refresh()
     assert len(table.metadata.snapshots) == 1
+
+
+CREATING = """
+catalogs:
+  - {{from: 'iceberg:{url}', name: c, access: read_write_create}}
+  - {{from: 'iceberg:{url}', name: w, access: read_write}}
+"""
+
+
+async def test_tables_are_created_and_dropped(tmp_path: Path) -> None:
+    catalog = iceberg_tables.catalog(tmp_path)
+    with iceberg_rest.serving(catalog) as server:
+        async with running(tmp_path, CREATING.format(url=server.url)) as runtime:
+            made = "CREATE TABLE c.n.made AS SELECT 1 AS id, 'a' AS v UNION ALL SELECT 2, NULL"
+            assert await count(runtime, made) == 2
+            assert await rows(runtime, "c.n.made") == [(1, "a"), (2, None)]
+            assert await count(runtime, "INSERT INTO c.n.made VALUES (3, 'c')") == 1
+            assert len(await rows(runtime, "w.n.made")) == 3
+            again = await runtime.sql(made)
+            assert (again.status_code, "is there" in again.text) == (400, True), again.text
+            assert await count(runtime, "CREATE TABLE c.n.empty (id BIGINT NOT NULL, v TEXT)") == 0
+            assert await count(runtime, "DROP TABLE c.n.empty") == 0
+            failed = await runtime.sql("CREATE TABLE c.n.other AS SELECT 1 / 0 AS n")
+            assert (failed.status_code, "zero" in failed.text) == (400, True), failed.text
+            for sql in ("CREATE TABLE w.n.x AS SELECT 1 AS n", "DROP TABLE w.n.made"):
+                refused = await runtime.sql(sql)
+                assert refused.status_code == 403, refused.text
+            assert await count(runtime, "DROP TABLE c.n.made") == 0
+            gone = await runtime.sql("SELECT * FROM c.n.made")
+            assert gone.status_code == 400, gone.text
+        assert catalog.list_tables("n") == []

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
+import pyarrow as pa
+
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
-from caraway_core.tables import TableSpec
+from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.sources.iceberg import pointer_catalogs, pointers, rest
 from caraway_plugins.sources.iceberg.pointers import PointerPath
 from caraway_plugins.sources.iceberg.rest import CatalogPath, Namespace
 from caraway_plugins.sources.iceberg.source import IcebergSource
+from caraway_plugins.sources.iceberg.writing import written
 from caraway_plugins.sources.params import Params
 
 
@@ -44,6 +47,14 @@ class IcebergCatalog:
 
     def resolve(self, request: CatalogRequest, table: ListedTable) -> TableSpec:
         return IcebergSource().resolve(_asked(request, table))
+
+    def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
+        """See `CreatingCatalogSource.place`."""
+        if pointers.path_of(request.path) is not None:
+            raise DatasetError(
+                "invalid", "tables of Iceberg are created and dropped in catalogs that speak REST"
+            )
+        return written.remote_table(_asked(request, table), pa.schema([]))
 
     def _mark(self, request: CatalogRequest, table: ListedTable) -> str:
         try:

@@ -1,5 +1,7 @@
 """The declarations of Iceberg and of Glue; imports nothing of them."""
 
+from dataclasses import replace
+
 from caraway_core.loading.declarations import CatalogConnector, Connector, DatabaseReader
 from caraway_plugins.sources import declared
 
@@ -33,7 +35,9 @@ ICEBERG_WRITER = DatabaseReader(
     "caraway_plugins.sources.iceberg.writing.writer:IcebergWriter",
     is_writable=True,
     is_replacing=True,
+    is_creating=True,
 )
+GLUE_WRITER = replace(ICEBERG_WRITER, is_creating=False)
 
 _GLUE = _STORES | frozenset(
     "glue_region glue_key glue_secret glue_session_token glue_endpoint glue_catalog_id".split()

@@ -110,11 +110,21 @@ class CatalogClient:
     def load(self, namespace: Namespace, table: str) -> CatalogAnswer:
         """Return the metadata of a table."""
         path = f"{self._namespace(namespace)}/tables/{quote(table, safe='')}"
-        found = self._asked(path, {"snapshots": "all"}, _ACCESS)
-        config = dict(found.get("config") or {})
-        for each in found.get("storage-credentials") or ():
-            config.update(each.get("config") or {})
-        return CatalogAnswer(found["metadata"], {str(k): str(v) for k, v in config.items()})
+        return _answer(self._asked(path, {"snapshots": "all"}, _ACCESS))
+
+    def stage(self, namespace: Namespace, body: Mapping[str, Any]) -> CatalogAnswer:
+        """Return what a new table would have, which nobody sees before it is committed."""
+        path = f"{self._namespace(namespace)}/tables"
+        answer = self._client.post(path, json={**body, "stage-create": True}, headers=_ACCESS)
+        if answer.status_code == _CONFLICT:
+            raise DatasetError("invalid", f"'{self._title}' has a table of that name")
+        _refuse(answer, self._title)
+        return _answer(answer.json())
+
+    def drop(self, namespace: Namespace, table: str) -> None:
+        """Take a table out of the catalog; its files stay."""
+        path = f"{self._namespace(namespace)}/tables/{quote(table, safe='')}"
+        _refuse(self._client.delete(path, params={"purgeRequested": "false"}), self._title)
 
     def commit(self, namespace: Namespace, table: str, body: Mapping[str, Any]) -> bool:
         """Change a table; False: it is not as the change requires."""
@@ -181,6 +191,13 @@ def connected(path: CatalogPath, params: Params) -> Iterator[CatalogClient]:
         raise DatasetError(
             "invalid", f"'{title}' does not answer as an Iceberg REST catalog; check the address"
         ) from exc
+
+
+def _answer(found: Mapping[str, Any]) -> CatalogAnswer:
+    config = dict(found.get("config") or {})
+    for each in found.get("storage-credentials") or ():
+        config.update(each.get("config") or {})
+    return CatalogAnswer(found["metadata"], {str(k): str(v) for k, v in config.items()})
 
 
 def _token(client: httpx.Client, path: CatalogPath, params: Params) -> str | None:

@@ -113,9 +113,14 @@ class SnapshotWrite:
             QueryError: it is not committed. The message says where that is not known.
         """
         manifests = self._manifests(files)
+        every: Mapping[Content, list[AddedFile]] = {
+            content: [each for _, of_spec in groups for each in of_spec]
+            for content, groups in files.items()
+        }
+        added = AddedSnapshot(self.snapshot_id, every)
         self._is_settled = True
         try:
-            self._commit(files, manifests, base)
+            self._commit(added, manifests, base)
         except DatasetError as exc:
             self._delete_files()
             raise self.failed(exc.message) from exc
@@ -130,13 +135,8 @@ class SnapshotWrite:
         self._metadata.delete_files()
 
     def _commit(
-        self, files: Files, manifests: Sequence[Mapping[str, Any]], base: Base | None
+        self, added: AddedSnapshot, manifests: Sequence[Mapping[str, Any]], base: Base | None
     ) -> None:
-        every: Mapping[Content, list[AddedFile]] = {
-            content: [each for _, of_spec in groups for each in of_spec]
-            for content, groups in files.items()
-        }
-        added = AddedSnapshot(self.snapshot_id, every)
         catalog = catalogs.catalog_of(self._request, self._metadata)
         schema_id = self.opened.document["current-schema-id"]
         for turn in range(1, _TRIES + 1):
@@ -163,16 +163,7 @@ class SnapshotWrite:
         manifests: Sequence[Mapping[str, Any]],
     ) -> bool:
         """Try to commit; False: the table has moved on."""
-        document = self.opened.document
-        number = int(document["last-sequence-number"]) + 1
-        parent = added_snapshots.current(document)
-        before = None if parent is None else self._list_before(parent)
-        parent_id = None if parent is None else parent["snapshot-id"]
-        content = added_manifests.manifest_list(added.id, parent_id, number, before, manifests)
-        name = f"snap-{added.id}-{uuid.uuid4()}.avro"
-        location = self._metadata.write(io.BytesIO(content), name)
-        now_ms = max(time.time_ns() // 1_000_000, int(document["last-updated-ms"]))
-        snapshot = added.document(document, number, now_ms, location)
+        snapshot = self._snapshot(added, manifests)
         try:
             is_committed = catalog.commit(self.opened, snapshot)
         except DatasetError as exc:
@@ -181,8 +172,23 @@ class SnapshotWrite:
             self._look_up(exc)
             return True
         if not is_committed:
-            self._metadata.delete_file(location)
+            self._metadata.delete_file(snapshot["manifest-list"])
         return is_committed
+
+    def _snapshot(
+        self, added: AddedSnapshot, manifests: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        """Return the snapshot as one that follows the current one, with its list written."""
+        document = self.opened.document
+        number = int(document.get("last-sequence-number") or 0) + 1
+        parent = added_snapshots.current(document)
+        before = None if parent is None else self._list_before(parent)
+        parent_id = None if parent is None else parent["snapshot-id"]
+        content = added_manifests.manifest_list(added.id, parent_id, number, before, manifests)
+        name = f"snap-{added.id}-{uuid.uuid4()}.avro"
+        location = self._metadata.write(io.BytesIO(content), name)
+        now_ms = max(time.time_ns() // 1_000_000, int(document["last-updated-ms"]))
+        return added.document(document, number, now_ms, location)
 
     def _list_before(self, parent: Mapping[str, Any]) -> bytes:
         if "manifest-list" not in parent:

@@ -1,4 +1,4 @@
-"""Adds rows to Iceberg tables, and replaces them by their places."""
+"""Writes Iceberg tables: adds rows, and replaces them by their places."""
 
 from __future__ import annotations
 
@@ -11,23 +11,37 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import DatasetError, ExecutionError
 from caraway_core.protocols.remote import FILE, IS_ADDED, POSITION
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.iceberg.added_manifests import AddedFile, WrittenSpec
 from caraway_plugins.sources.iceberg import describing, opening, planning
 from caraway_plugins.sources.iceberg.scanning import PlacedIcebergTable
-from caraway_plugins.sources.iceberg.writing import required, row_files, written
+from caraway_plugins.sources.iceberg.writing import row_files, written
+from caraway_plugins.sources.iceberg.writing.adding import AddedRows, WritingStatement
 from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
-from caraway_plugins.sources.iceberg.writing.row_files import RowFiles
+from caraway_plugins.sources.iceberg.writing.creating import IcebergCreation, IcebergDrop
 
 _NOT_INSERTED, _NOT_CHANGED = "no row was inserted", "no row was changed"
 
 
 class IcebergWriter:
-    """Adds rows to tables, and replaces them."""
+    """Adds rows to tables and replaces them; creates and drops tables."""
 
     def insert(self, table: RemoteTable, columns: pa.Schema) -> IcebergInsert:
         """Return an INSERT of rows."""
         return IcebergInsert(table, columns)
+
+    def create(self, definition: TableDefinition, columns: pa.Schema) -> IcebergCreation:
+        """Return what creates a table with rows.
+
+        Raises:
+            InvalidQueryError: a column has a type that Iceberg lacks.
+        """
+        return IcebergCreation(definition, columns)
+
+    def drop(self, table: RemoteTable) -> IcebergDrop:
+        """Return what drops a table."""
+        return IcebergDrop(table)
 
     def placed(self, table: RemoteTable) -> TableSpec:
         """Return the rows of the current snapshot with their places.
@@ -54,39 +68,7 @@ class IcebergWriter:
         return IcebergReplacement(table, placed)
 
 
-class _Statement:
-    """A statement that writes rows; see `RemoteInsert`."""
-
-    def __init__(self, title: str, nothing: str) -> None:
-        self._title, self._nothing = title, nothing
-        self._is_closed = False
-
-    def close(self) -> None:
-        """Have the next rows end the statement, if it runs."""
-        self._is_closed = True
-
-    def _given(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in rows:
-            if self._is_closed:
-                raise ExecutionError(f"the statement was stopped; {self._nothing}")
-            if batch.num_rows:
-                yield batch
-
-    def _write_rows(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        """Write rows into files, and commit them; a failure deletes the files again."""
-        try:
-            return self._written(write, batches)
-        except BaseException as exc:
-            write.discard()
-            if isinstance(exc, DatasetError):
-                raise write.failed(exc.message) from exc
-            raise
-
-    def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        raise NotImplementedError
-
-
-class IcebergInsert(_Statement):
+class IcebergInsert(WritingStatement):
     """An INSERT into one table."""
 
     def __init__(self, table: RemoteTable, columns: pa.Schema) -> None:
@@ -100,16 +82,16 @@ class IcebergInsert(_Statement):
         return self._write_rows(write, self._given(rows))
 
     def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        adding, count = _Adding(write), 0
+        added, count = AddedRows(write), 0
         for batch in batches:
-            adding.add(_whole(batch, self._table.schema))
+            added.add(_whole(batch, self._table.schema))
             count += batch.num_rows
         if count:
-            write.commit({"data": adding.finish()})
+            write.commit({"data": added.finish()})
         return count
 
 
-class IcebergReplacement(_Statement):
+class IcebergReplacement(WritingStatement):
     """An UPDATE, a DELETE or a MERGE of one table."""
 
     def __init__(self, table: RemoteTable, placed: PlacedIcebergTable) -> None:
@@ -123,17 +105,17 @@ class IcebergReplacement(_Statement):
         return self._write_rows(write, self._given(rows))
 
     def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        adding, count = _Adding(write), 0
+        added, count = AddedRows(write), 0
         places: dict[str, list[np.ndarray]] = defaultdict(list)
         for batch in batches:
             count += batch.num_rows
             _note_places(batch, places)
-            added = batch.filter(batch.column(IS_ADDED))
-            if added.num_rows:
-                adding.add(added.select(self._table.schema.names))
+            new = batch.filter(batch.column(IS_ADDED))
+            if new.num_rows:
+                added.add(new.select(self._table.schema.names))
         if count:
             deletes = self._deletes(write, places)
-            write.commit({"data": adding.finish(), "deletes": deletes}, self._base)
+            write.commit({"data": added.finish(), "deletes": deletes}, self._base)
         return count
 
     @property
@@ -153,28 +135,6 @@ class IcebergReplacement(_Statement):
                 row_files.write_positions(write.data, location, positions, partition)
             )
         return [(write.spec(id_), files) for id_, files in by_spec.items()]
-
-
-class _Adding:
-    """Rows that are added to a table, and are checked before."""
-
-    def __init__(self, write: SnapshotWrite) -> None:
-        self._write = write
-        self._schema = write.opened.metadata.schema()
-        self._spec = write.spec()
-        self._required = required.required_fields(write.schema_document())
-        self._files = RowFiles(write.data, self._schema, self._spec)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows with all columns of the table."""
-        if (path := required.missing(batch, self._schema, self._required)) is not None:
-            raise self._write.refused(f"column '{path}' takes no NULL")
-        self._files.add(batch)
-
-    def finish(self) -> list[tuple[WrittenSpec, list[AddedFile]]]:
-        """Return the files with their spec; none where there are no rows."""
-        files = list(self._files.finish())
-        return [(self._spec, files)] if files else []
 
 
 def _whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

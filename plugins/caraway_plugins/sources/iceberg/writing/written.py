@@ -30,6 +30,11 @@ def written_table(request: SourceRequest, opened: OpenedTable) -> RemoteTable | 
         pointer is None or pointer_catalogs.moving_catalog(pointer) is None
     ):
         return None
+    return remote_table(request, columns(opened.metadata.schema()))
+
+
+def remote_table(request: SourceRequest, schema: pa.Schema) -> RemoteTable:
+    """Return a table with these columns for the writer."""
     login = {
         "name": str(request.name),
         "connector": request.connector,
@@ -38,7 +43,6 @@ def written_table(request: SourceRequest, opened: OpenedTable) -> RemoteTable | 
         "base_dir": str(request.base_dir),
         "cache_dir": str(request.cache_dir),
     }
-    schema = columns(opened.metadata.schema())
     return RemoteTable(schema, READER, (str(request.name),), (), login)
 
 
