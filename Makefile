@@ -65,17 +65,12 @@ test: setup
 
 # Runtimes, engines, databases and programs of others, which are started as processes; what is tested through
 # a whole service; and single modules of minutes. What is not named here is tested by `make test`.
-INTEGRATION := tests/charts tests/client tests/conformance tests/e2e tests/executor/engines tests/hostile \
-	tests/management/api tests/operator/reconciling tests/plugins/embeddings tests/plugins/sources \
-	tests/plugins/stores \
+INTEGRATION := tests/charts tests/client tests/conformance tests/e2e tests/executor/engines tests/gateway/api \
+	tests/gateway/flight tests/hostile tests/management/api tests/operator/reconciling tests/plugins/embeddings \
+	tests/plugins/sources tests/plugins/stores \
 	tests/cluster/store/test_command.py \
 	tests/core/test_extras.py \
 	tests/executor/resources/test_freeing.py \
-	tests/gateway/api/test_acceleration_bad_days.py \
-	tests/gateway/api/test_change_sources.py \
-	tests/gateway/api/test_changes_bad_days.py \
-	tests/gateway/api/test_remote_tables.py \
-	tests/gateway/api/test_writes.py \
 	tests/scheduler/jobs/test_processes.py
 test-integration: setup
 	$(GATE) -m "not full and not answers" $(INTEGRATION)

@@ -52,8 +52,8 @@ def test_without_include_all_is_included(loads: Loads) -> None:
         ),
         ("{from: flightsql, name: a, access: read_write}", "tables of 'flightsql' are only read"),
         (
-            "{from: 'iceberg:https://h', name: a, access: read_write_create}",
-            "no tables are created in 'iceberg'; write `access: read_write`",
+            "{from: glue, name: a, access: read_write_create}",
+            "no tables are created in 'glue'; write `access: read_write`",
         ),
         ("{from: postgres, name: a, access: write}", "is not one of: read, read_write"),
         ("{from: postgres, name: a, acceleration: {enabled: true}}", "accelerate a view"),
