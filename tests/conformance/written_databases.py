@@ -112,7 +112,7 @@ KINDS: Mapping[str, Callable[[Path, pytest.FixtureRequest], Kind]] = {
     "sqlite": InSqlite,
 }
 LAKES = frozenset({"delta", "glue", "iceberg"})
-"""What keeps tables as files, without keys, defaults, views and lengths of texts."""
+"""Connectors whose tables are files: without keys, defaults, views and lengths of texts."""
 TEXTS = {
     **dict.fromkeys(["InPostgres", "InSqlite", "InDuckdb", "InDelta"], "VARCHAR(5)"),
     "InMysql": "VARCHAR(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",

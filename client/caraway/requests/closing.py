@@ -1,4 +1,4 @@
-"""What is closed at the end of a `with` block."""
+"""The base of objects that a `with` block closes."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType

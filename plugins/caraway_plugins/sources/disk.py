@@ -5,11 +5,14 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import BinaryIO
 
 from caraway_core.errors import DatasetError
 from caraway_core.tables import StoreSpec
 from caraway_plugins.sources.storage import FoundFile
+from caraway_plugins.stores import durable
 
 _COPIED_BYTES = 1024 * 1024
 
@@ -62,6 +65,9 @@ class Disk:
                 shutil.copyfileobj(content, stream, _COPIED_BYTES)
                 stream.flush()
                 os.fsync(stream.fileno())
+            # The folder may be new, too.
+            for folder in islice(Path(path).parents, 2):
+                durable.sync_folder(folder)
         except OSError as exc:
             raise _worded(path, exc, "written") from exc
 

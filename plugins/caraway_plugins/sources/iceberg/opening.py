@@ -34,7 +34,7 @@ class OpenedTable:
     is_temporary: bool = False
     """True if its files are read with credentials that its catalog gives out."""
     location: str = ""
-    """Where its metadata are, if its catalog knows no more than that."""
+    """The location of its metadata file, for catalogs that store only this location."""
 
 
 def is_in_catalog(request: SourceRequest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from caraway_plugins.sources.iceberg.writing.commits import SnapshotWrite
 from caraway_plugins.sources.iceberg.writing.row_files import RowFiles
 
 
-class WritingStatement:
+class WritingStatement(ABC):
     """A statement that writes rows; see `RemoteInsert`."""
 
     def __init__(self, title: str, nothing: str) -> None:
@@ -41,8 +42,9 @@ class WritingStatement:
                 raise write.failed(exc.message) from exc
             raise
 
+    @abstractmethod
     def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        raise NotImplementedError
+        """Write the rows, commit them, and return their number."""
 
 
 class AddedRows:

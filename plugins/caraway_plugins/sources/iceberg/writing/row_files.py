@@ -37,7 +37,7 @@ Partition = tuple[Any, ...]
 
 
 class TablePlace:
-    """Where the files of a table are made. It knows them, so that they can be deleted again."""
+    """A folder in which files of a table are made, and deleted again if a write fails."""
 
     def __init__(self, files: TableFiles, folder: str) -> None:
         self._files, self._folder = files, folder
