@@ -195,6 +195,7 @@ async def test_random_writes_are_those_of_another_engine(tmp_path: Path) -> None
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-async def test_many_random_writes_are_those_of_another_engine(tmp_path: Path) -> None:
-    tally = await check_random(tmp_path, 5_000, 17)
-    assert tally["changed"] > 4_000 and tally["twice"] > 50, tally
+@pytest.mark.parametrize("seed", range(17, 27))
+async def test_many_random_writes_are_those_of_another_engine(tmp_path: Path, seed: int) -> None:
+    tally = await check_random(tmp_path, 500, seed)
+    assert tally["changed"] > 400 and tally["twice"] > 5, tally
