@@ -42,14 +42,14 @@ class DatabaseFile:
             )
         return cls(request.name, param, (request.base_dir / written).absolute())
 
-    def status(self, log_suffix: str) -> str:
+    def status(self, log: str) -> str:
         """Return what changes when the file changes, or the file that logs its changes.
 
         Raises:
             DatasetError: the file does not exist, or cannot be read.
         """
         parts = []
-        for each in (self.path, self.path.with_name(self.path.name + log_suffix)):
+        for each in (self.path, Path(log)):
             try:
                 status = each.stat()
             except FileNotFoundError:

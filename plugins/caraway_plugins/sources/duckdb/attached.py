@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import duckdb
 
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources.duckdb import beside
 from caraway_plugins.sources.duckdb.settings import SETTINGS
 
 _MOST_KEPT = 16
@@ -20,8 +21,6 @@ _WAIT_S = 10.0
 _BUSY_S = 2.0
 """For so long a statement that reads waits for another process that writes."""
 _AGAIN_S = 0.02
-_WRITTEN = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
-"""The files of a database, by what follows its path."""
 _TAKEN = frozenset({"memory", "system", "temp"})
 """Names of databases that each DuckDB has."""
 
@@ -37,7 +36,8 @@ class AttachedFile:
         self._mode = ""
         self._cursors = self._writers = 0
         self._base = duckdb.connect(":memory:", config=SETTINGS)
-        allowed = ", ".join(_quoted(path + each, "'") for each in _WRITTEN)
+        files = (path, *(beside.beside(path, each) for each in beside.LOGS))
+        allowed = ", ".join(_quoted(each, "'") for each in files)
         self._base.execute(f"SET allowed_paths = [{allowed}]")
         self._base.execute("SET enable_external_access = false")
         self._base.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -53,7 +53,7 @@ class AttachedFile:
             if is_writing:
                 self._make_writable()
             elif not self._changed.wait_for(lambda: not self._writers, _WAIT_S):
-                raise duckdb.IOException("a statement waits to write")
+                raise duckdb.IOException("Could not set lock: a statement waits to write")
             if not self._mode:
                 self._attach("READ_ONLY", _BUSY_S)
             cursor = self._base.cursor()
@@ -163,7 +163,7 @@ def taken(path: str) -> AttachedFile:
 
 def is_busy(exc: duckdb.Error) -> bool:
     """Return whether an error means that another process or DuckDB has the file open."""
-    return "lock" in str(exc) or "file handle conflict" in str(exc)
+    return "Could not set lock" in str(exc) or "file handle conflict" in str(exc)
 
 
 def _left(file: AttachedFile) -> None:

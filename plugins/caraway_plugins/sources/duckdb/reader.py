@@ -10,24 +10,10 @@ import pyarrow.compute as pc
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.database_rows import TOO_LARGE, DatabaseRows
 from caraway_plugins.sources.duckdb.attached import FileStatement
-from caraway_plugins.sources.duckdb.settings import SETTINGS
 from caraway_plugins.sources.endless_times import has_endless
 from caraway_plugins.sources.writing_reader import DatabaseWriters, WritingReader
 
 _BATCH_ROWS = 64 * 1024
-
-
-def connect(path: str) -> duckdb.DuckDBPyConnection:
-    """Open a file to read from it. An idle connection would keep others from writing.
-
-    Raises:
-        duckdb.Error: it cannot be opened.
-    """
-    connection = duckdb.connect(
-        path, read_only=True, config={**SETTINGS, "enable_external_access": "false"}
-    )
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
 
 
 class DuckdbReader(WritingReader):

@@ -13,13 +13,12 @@ from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import RemoteColumn, RemoteTable
 from caraway_plugins.sources import database_files
 from caraway_plugins.sources.database_files import DatabaseFile
-from caraway_plugins.sources.duckdb import declared
+from caraway_plugins.sources.duckdb import beside, declared
 
 if TYPE_CHECKING:
     import duckdb
 
 _PARAM = "duckdb_open"
-_LOG = ".wal"
 _COMPARABLE = re.compile(
     r"BOOLEAN|TINYINT|SMALLINT|INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR|DATE|TIMESTAMP"
     r"|TIMESTAMP WITH TIME ZONE|DECIMAL\(\d+,\d+\)"
@@ -52,7 +51,7 @@ class DuckdbSource:
         return _look(request, file, database_files.relation(request))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return DatabaseFile.from_request(request, _PARAM).status(_LOG)
+        return _status(DatabaseFile.from_request(request, _PARAM))
 
 
 def _check_installed(request: SourceRequest) -> None:
@@ -73,19 +72,24 @@ def opened(request: SourceRequest) -> Iterator["duckdb.DuckDBPyConnection"]:
     """
     _check_installed(request)
     file = DatabaseFile.from_request(request, _PARAM)
-    file.status(_LOG)
+    _status(file)
     import duckdb
 
-    from caraway_plugins.sources.duckdb import reader
+    from caraway_plugins.sources.duckdb import attached
 
+    found, cursor = attached.taken(str(file.path)), None
     try:
-        connection = reader.connect(str(file.path))
-    except duckdb.Error as exc:
-        raise _not_opened(file, exc) from exc
-    try:
-        yield connection
+        try:
+            cursor = found.cursor()
+        except duckdb.Error as exc:
+            raise _not_opened(file, exc) from exc
+        yield cursor
     finally:
-        connection.close()
+        found.leave(cursor)
+
+
+def _status(file: DatabaseFile) -> str:
+    return file.status(beside.beside(str(file.path), beside.LOG))
 
 
 def _look(request: SourceRequest, file: DatabaseFile, relation: tuple[str, str]) -> RemoteTable:
@@ -122,7 +126,9 @@ def _described(
 
 
 def _not_opened(file: DatabaseFile, exc: "duckdb.Error") -> DatasetError:
-    if "lock" in str(exc) or "file handle conflict" in str(exc):
+    from caraway_plugins.sources.duckdb import attached
+
+    if attached.is_busy(exc):
         return file.error("unavailable", "is being written by another process; it is tried again")
     return file.error("invalid", "is not a DuckDB database that this version can read")
 

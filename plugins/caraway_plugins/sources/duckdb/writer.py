@@ -1,6 +1,7 @@
 """Writes to tables of DuckDB files, each statement in one transaction."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +13,7 @@ from caraway_plugins.sources.database_writes import (
     DatabaseWrite,
     Reason,
 )
-from caraway_plugins.sources.duckdb import attached
+from caraway_plugins.sources.duckdb import attached, beside
 from caraway_plugins.sources.duckdb.attached import FileStatement
 
 _ROWS = "rows of a statement"
@@ -51,6 +52,8 @@ class DuckdbWrite(FileStatement, DatabaseWrite):
             return Reason("a table or view with this name is there", is_of_values=True)
         if isinstance(exc, duckdb.CatalogException | duckdb.BinderException):
             return Reason("it is a view, or not what it was when it was loaded")
+        if not Path(beside.beside(self._table.login["path"], beside.LOG)).parent.is_dir():
+            return Reason("its folder has a `?` in its name, or is away; DuckDB finds no log there")
         if isinstance(exc, duckdb.TransactionException):
             return Reason("another statement changed it at the same time; try again")
         return Reason("DuckDB failed")

@@ -96,8 +96,8 @@ class SqliteRows(DatabaseRows):
         return TOO_LARGE if "integer overflow" in str(exc) else None
 
     def _reason(self, exc: Exception) -> str:
-        message = str(exc)
-        if "locked" in message or "busy" in message:
+        message = connecting.said(exc)
+        if connecting.LOCKED in message:
             return "another process writes to its file"
         if "no such" in message:
             return "it is not what it was when it was loaded"

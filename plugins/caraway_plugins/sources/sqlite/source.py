@@ -46,7 +46,7 @@ class SqliteSource:
         return _table(file, name, columns, found)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        return DatabaseFile.from_request(request, "sqlite_file").status(_LOG)
+        return _status(DatabaseFile.from_request(request, "sqlite_file"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def opened(request: SourceRequest, name: str) -> Iterator[Any]:
             "pip install 'caraway[sqlite]'",
         )
     file = DatabaseFile.from_request(request, "sqlite_file")
-    file.status(_LOG)
+    _status(file)
     from adbc_driver_manager import dbapi
 
     from caraway_plugins.sources.sqlite import connecting
@@ -99,11 +99,17 @@ def opened(request: SourceRequest, name: str) -> Iterator[Any]:
         with connecting.connect(str(file.path)) as connection, connection.cursor() as cursor:
             yield cursor
     except dbapi.Error as exc:
-        raise _not_read(file, name, str(exc)) from exc
+        raise _not_read(file, name, connecting.said(exc)) from exc
+
+
+def _status(file: DatabaseFile) -> str:
+    return file.status(f"{file.path}{_LOG}")
 
 
 def _not_read(file: DatabaseFile, name: str, said: str) -> DatasetError:
-    if "locked" in said or "busy" in said:
+    from caraway_plugins.sources.sqlite import connecting
+
+    if connecting.LOCKED in said:
         return file.error("unavailable", "is being written by another process; it is tried again")
     if "not a database" in said or "malformed" in said or "unsupported file" in said:
         return file.error("invalid", "is not a SQLite database")

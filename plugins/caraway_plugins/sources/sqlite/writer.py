@@ -27,15 +27,14 @@ _OF_VALUES = {
     "use DROP VIEW": "it is a view",
 }
 _WHY = {
-    "locked": "another process writes to its file; try again",
-    "busy": "another process writes to its file; try again",
+    connecting.LOCKED: "another process writes to its file; try again",
     "no such": "it is not what it was when it was loaded",
     "has no column": "it is not what it was when it was loaded",
     "readonly": "its file is away, or may not be written",
     "unable to open": "its file is away, or may not be written",
     "failed to open": "its file is away, or may not be written",
     "cannot modify": "it is a view",
-    "full": "the disk is full",
+    "disk is full": "the disk is full",
 }
 _SHAPE = "SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'"
 _NAMES = "SELECT name FROM pragma_table_xinfo(?, 'main')"
@@ -76,7 +75,7 @@ class SqliteWrite(DatabaseWrite):
             self._connection.close()
 
     def _reason(self, exc: Exception) -> Reason:
-        said = str(exc)
+        said = connecting.said(exc)
         for kind, what in _OF_VALUES.items():
             if kind in said:
                 return Reason(what, is_of_values=True)
