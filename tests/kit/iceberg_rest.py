@@ -22,6 +22,8 @@ class IcebergRestServer:
     """A served catalog. `before` and `after` may name the status of a commit in its place."""
 
     catalog: Catalog
+    config: dict[str, str] = field(default_factory=dict)
+    """What is given out with each table."""
     url: str = ""
     before: Refusal = lambda _table: None
     """Called before a commit; a status means that it is not carried out."""
@@ -38,7 +40,8 @@ class IcebergRestServer:
         except NoSuchTableError:
             return 404, {}
         document = json.loads(table.metadata.model_dump_json(exclude_none=True, by_alias=True))
-        return 200, {"metadata": document, "metadata-location": table.metadata_location}
+        location = table.metadata_location
+        return 200, {"metadata": document, "metadata-location": location, "config": self.config}
 
     def stage(self, namespace: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Return a table as it would be created."""
@@ -50,7 +53,7 @@ class IcebergRestServer:
         staged = self.catalog._create_staged_table(name, schema, properties=body["properties"])
         self._staged[name] = staged
         document = json.loads(staged.metadata.model_dump_json(exclude_none=True, by_alias=True))
-        return 200, {"metadata": document}
+        return 200, {"metadata": document, "config": self.config}
 
     def names(self, parts: list[str]) -> tuple[int, dict[str, Any]]:
         """Return a list of namespaces, or of tables."""
@@ -85,9 +88,9 @@ class IcebergRestServer:
 
 
 @contextmanager
-def serving(catalog: Catalog) -> Iterator[IcebergRestServer]:
+def serving(catalog: Catalog, config: dict[str, str] | None = None) -> Iterator[IcebergRestServer]:
     """Serve on a free port of this machine."""
-    served = IcebergRestServer(catalog)
+    served = IcebergRestServer(catalog, config or {})
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

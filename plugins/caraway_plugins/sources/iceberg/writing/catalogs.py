@@ -5,9 +5,13 @@ from __future__ import annotations
 import io
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
+import httpx
+
+from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.iceberg import added_snapshots
 from caraway_plugins.sources import params
@@ -17,6 +21,23 @@ from caraway_plugins.sources.iceberg.pointers import PointerPath
 from caraway_plugins.sources.iceberg.writing.row_files import TablePlace
 
 
+class LostCommitError(DatasetError):
+    """A commit was sent and has no answer; it may be carried out."""
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """Tell a commit that has no answer from work before it that failed."""
+    try:
+        yield
+    except httpx.HTTPError as exc:
+        raise LostCommitError("unavailable", "the catalog did not answer") from exc
+    except DatasetError as exc:
+        if exc.type != "unavailable":
+            raise
+        raise LostCommitError(exc.type, exc.message) from exc
+
+
 class CommittingCatalog(Protocol):
     """A catalog of one table. Its methods block."""
 
@@ -24,7 +45,8 @@ class CommittingCatalog(Protocol):
         """Add a snapshot to a table as it was opened; False: the table has moved on.
 
         Raises:
-            DatasetError: it is refused. If it is "unavailable", it may be committed all the same.
+            LostCommitError: it may be committed.
+            DatasetError: it is not.
         """
         ...
 
@@ -47,7 +69,8 @@ class _RestCatalog:
         given = params.checked(self._request.connector, self._request.params)
         with rest.connected(path, given) as catalog:
             body = added_snapshots.updates(opened.document, snapshot)
-            return catalog.commit(path.namespace, path.table, body)
+            with sending():
+                return catalog.commit(path.namespace, path.table, body)
 
 
 class _PointerCatalog:
@@ -63,7 +86,8 @@ class _PointerCatalog:
         location = self._metadata.write(content, name)
         catalog = pointer_catalogs.moving_catalog(self._path)
         assert catalog is not None
-        is_moved = catalog.move(self._request, self._path, opened.location, location)
+        with sending():
+            is_moved = catalog.move(self._request, self._path, opened.location, location)
         if not is_moved:
             self._metadata.delete_file(location)
         return is_moved

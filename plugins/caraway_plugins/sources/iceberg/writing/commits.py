@@ -21,6 +21,7 @@ from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.sources.iceberg import opening
 from caraway_plugins.sources.iceberg.opening import OpenedTable
 from caraway_plugins.sources.iceberg.writing import catalogs, written
+from caraway_plugins.sources.iceberg.writing.catalogs import LostCommitError
 from caraway_plugins.sources.iceberg.writing.row_files import TablePlace
 
 _WRITTEN_FORMAT = 2
@@ -166,9 +167,7 @@ class SnapshotWrite:
         snapshot = self._snapshot(added, manifests)
         try:
             is_committed = catalog.commit(self.opened, snapshot)
-        except DatasetError as exc:
-            if exc.type != "unavailable":
-                raise
+        except LostCommitError as exc:
             self._look_up(exc)
             return True
         if not is_committed:

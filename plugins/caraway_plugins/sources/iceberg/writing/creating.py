@@ -18,8 +18,9 @@ from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.sources import params
 from caraway_plugins.sources.iceberg import opening, rest
 from caraway_plugins.sources.iceberg.opening import OpenedTable
-from caraway_plugins.sources.iceberg.writing import written
+from caraway_plugins.sources.iceberg.writing import catalogs, written
 from caraway_plugins.sources.iceberg.writing.adding import AddedRows, WritingStatement
+from caraway_plugins.sources.iceberg.writing.catalogs import LostCommitError
 from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
 
 _NOT_CREATED = "nothing was created"
@@ -106,11 +107,9 @@ class _NewTable(SnapshotWrite):
         path = rest.path_of(self._request.path)
         body = added_snapshots.creation(self.opened.document, snapshot)
         try:
-            with rest.connected(path, _params(self._request)) as catalog:
+            with rest.connected(path, _params(self._request)) as catalog, catalogs.sending():
                 is_committed = catalog.commit(path.namespace, path.table, body)
-        except DatasetError as exc:
-            if exc.type != "unavailable":
-                raise
+        except LostCommitError as exc:
             self._look_up(exc)
             return
         if not is_committed:

@@ -15,14 +15,12 @@ from caraway_plugins.sources.iceberg import pointer_catalogs, pointers
 from caraway_plugins.sources.iceberg.pointers import MovingCatalog, PointerPath
 from tests.kit import glue_server, postgres
 from tests.plugins.sources.iceberg.writing import written_tables
-from tests.plugins.sources.iceberg.writing.written_tables import Written
-
-SCHEMA = pa.schema({"id": pa.int64(), "v": pa.string()})
+from tests.plugins.sources.iceberg.writing.written_tables import SMALL, Written
 
 
 @contextmanager
 def in_sqlite(folder: Path) -> Iterator[Written]:
-    yield written_tables.create(folder, SCHEMA)
+    yield written_tables.create(folder, SMALL)
 
 
 @contextmanager
@@ -31,7 +29,7 @@ def in_postgres(folder: Path) -> Iterator[Written]:
         place = "postgresql+psycopg2://postgres@/postgres?host=" + server.params["pg_host"]
         params = {**server.params, "pg_pass": "hunter2"}
         catalog = SqlCatalog("p", uri=place)
-        yield written_tables.create_in(catalog, folder, "postgres", params, SCHEMA)
+        yield written_tables.create_in(catalog, folder, "postgres", params, SMALL)
         catalog.engine.dispose()
 
 
@@ -39,7 +37,7 @@ def in_postgres(folder: Path) -> Iterator[Written]:
 def in_glue(folder: Path) -> Iterator[Written]:
     with glue_server.serving() as server:
         params = dict(server.params)
-        yield written_tables.create_in(server.catalog, folder, "glue", params, SCHEMA)
+        yield written_tables.create_in(server.catalog, folder, "glue", params, SMALL)
 
 
 @pytest.fixture(params=[in_glue, in_postgres, in_sqlite])
@@ -96,7 +94,7 @@ def test_hive_moves_no_tables() -> None:
 
 
 def test_a_catalog_that_refuses_a_change_leaves_no_row(tmp_path: Path) -> None:
-    written = written_tables.create(tmp_path, SCHEMA)
+    written = written_tables.create(tmp_path, SMALL)
     refuse = "BEGIN SELECT RAISE(ABORT, 'hunter2'); END"
     with closing(sqlite3.connect(tmp_path / "c.db")) as connection:
         connection.execute(f"CREATE TRIGGER no BEFORE UPDATE ON iceberg_tables {refuse}")

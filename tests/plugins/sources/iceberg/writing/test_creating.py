@@ -17,7 +17,7 @@ from caraway_plugins.sources.iceberg.catalog import IcebergCatalog
 from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
 from tests.kit import iceberg_rest
 from tests.kit.iceberg_rest import IcebergRestServer
-from tests.plugins.sources.iceberg.writing.written_tables import ROWS, in_order
+from tests.plugins.sources.iceberg.writing.written_tables import ROWS, files, in_order
 
 TABLE = ListedTable("n", "made")
 
@@ -51,10 +51,6 @@ def drop(server: IcebergRestServer) -> int:
 
 def judged(server: IcebergRestServer) -> Any:
     return server.catalog.load_table("n.made")
-
-
-def files(folder: Path) -> set[Path]:
-    return {each for each in folder.rglob("*") if each.is_file()}
 
 
 def test_a_table_has_its_rows_when_it_is_there(server: IcebergRestServer) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.transforms import Transform
 
+from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.remote import FILE, IS_ADDED, POSITION
 from caraway_core.protocols.sources import SourceRequest
@@ -42,6 +44,7 @@ ROWS = pa.table(
         "k": pa.array([[("a", 1)], [], None, [("b", None)]], pa.map_(pa.string(), pa.int32())),
     }
 )
+SMALL = pa.schema({"id": pa.int64(), "v": pa.string()})
 Partition = tuple[str, Transform[Any, Any]]
 
 
@@ -134,10 +137,11 @@ def create_in(
     params: Mapping[str, str],
     schema: pa.Schema | Any,
     properties: Mapping[str, str] | None = None,
+    location: str = "",
 ) -> Written:
-    """Create the table `n.t` in a catalog."""
+    """Create the table `n.t` in a catalog, in the folder unless a location is given."""
     catalog.create_namespace_if_not_exists("n")
-    location = (folder / "n" / "t").as_uri()
+    location = location or (folder / "n" / "t").as_uri()
     catalog.create_table("n.t", schema, location, properties=dict(properties or {}))
     request = SourceRequest(
         TableName("t"), "iceberg", f"{kind}://n/t", params, (), "read_write", folder, folder
@@ -146,9 +150,30 @@ def create_in(
 
 
 @contextmanager
-def over_rest(written: Written) -> Iterator[Written]:
-    """Serve the table over REST."""
-    with iceberg_rest.serving(written.catalog) as server:
+def over_rest(written: Written, **config: str) -> Iterator[Written]:
+    """Serve the table over REST; `config` is given out with it."""
+    with iceberg_rest.serving(written.catalog, config) as server:
         path = f"{server.url}/v1/namespaces/n/tables/{written.name}"
         request = replace(written.request, path=path, params={})
         yield replace(written, request=request, server=server)
+
+
+def small(*ids: int) -> pa.Table:
+    """Return rows of a small table."""
+    return pa.table({"id": ids, "v": [f"v{each}" for each in ids]}, schema=SMALL)
+
+
+def files(folder: Path) -> set[Path]:
+    """Return all files below a folder."""
+    return {each for each in folder.rglob("*") if each.is_file()}
+
+
+def refused(written: Written, given: pa.Table, folder: Path) -> QueryError:
+    """Return the error of an INSERT that leaves the table, and no file."""
+    before, there = written.read(), files(folder)
+    with pytest.raises(QueryError) as caught:
+        written.insert(given)
+    assert written.read() == before
+    assert files(folder) == there
+    assert str(folder) not in caught.value.message
+    return caught.value
