@@ -65,6 +65,7 @@ def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str)
 
 
 @pytest.mark.full
+@pytest.mark.timeout(3600)
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements())
 def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
