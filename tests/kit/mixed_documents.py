@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from caraway_core.tables import TableSpec
+from caraway_core.tables import MemoryTable, TableSpec
+from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import rows, session
 
 SCHEMA = pa.schema(
@@ -123,10 +124,18 @@ def statements(schema: pa.Schema = SCHEMA) -> st.SearchStrategy[str]:
     )
 
 
-def compare(tables: Mapping[str, TableSpec], sql: str) -> None:
-    """Check that a statement has the same rows over each of the tables, in any order."""
-    answers = [
-        sorted(map(repr, asyncio.run(rows(session({"t": table}), sql))))
-        for table in tables.values()
-    ]
-    assert answers[0] == answers[1], sql
+Compared = tuple[Session, Session]
+
+
+def compared(table: TableSpec, expected: pa.Table) -> Compared:
+    """Return sessions over a table and over the rows that it has, as `t`.
+
+    A session takes longer to make than most statements to run.
+    """
+    return session({"t": table}), session({"t": MemoryTable(expected.schema, expected)})
+
+
+def compare(over: Compared, sql: str) -> None:
+    """Check that a statement has the same rows over both tables, in any order."""
+    found, expected = (sorted(map(repr, asyncio.run(rows(each, sql)))) for each in over)
+    assert found == expected, sql

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from caraway_core.tables import MemoryTable, TableSpec
 from caraway_plugins.sources.dynamodb.source import DynamodbSource
 from tests.kit import mixed_documents
 from tests.kit.dynamodb_server import DynamodbServer
+from tests.kit.mixed_documents import Compared
 
 _PATIENT = settings(
     deadline=None,
@@ -16,27 +16,24 @@ _PATIENT = settings(
 
 
 @pytest.fixture(scope="module")
-def tables(dynamodb: DynamodbServer) -> dict[str, TableSpec]:
+def compared(dynamodb: DynamodbServer) -> Compared:
     documents = mixed_documents.documents(60)
     dynamodb.create("mixed", {"pk": "S", "sk": "N"})
     dynamodb.put("mixed", documents)
     request = dynamodb.request("mixed", *mixed_documents.SCHEMA)
     expected = mixed_documents.table_of(documents)
-    return {
-        "dynamodb": DynamodbSource().resolve(request),
-        "memory": MemoryTable(expected.schema, expected),
-    }
+    return mixed_documents.compared(DynamodbSource().resolve(request), expected)
 
 
 @settings(_PATIENT, max_examples=60)
 @given(sql=mixed_documents.statements())
-def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    mixed_documents.compare(tables, sql)
+def test_answers_are_those_of_the_engine(compared: Compared, sql: str) -> None:
+    mixed_documents.compare(compared, sql)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements())
-def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    mixed_documents.compare(tables, sql)
+def test_many_answers_are_those_of_the_engine(compared: Compared, sql: str) -> None:
+    mixed_documents.compare(compared, sql)

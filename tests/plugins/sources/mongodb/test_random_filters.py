@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from caraway_core.tables import MemoryTable, TableSpec
 from caraway_plugins.sources.mongodb.source import MongodbSource
 from tests.kit import mixed_documents
+from tests.kit.mixed_documents import Compared
 from tests.kit.mongo_server import MongoServer
 
 _PATIENT = settings(deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -15,24 +15,24 @@ SCHEMA = pa.schema([each for each in mixed_documents.SCHEMA if each.name != "pri
 
 
 @pytest.fixture(scope="module")
-def tables(mongodb: MongoServer) -> dict[str, TableSpec]:
+def compared(mongodb: MongoServer) -> Compared:
     documents = mixed_documents.documents(60)
     mongodb.put("mixed", [{k: v for k, v in each.items() if k != "price"} for each in documents])
     expected = mixed_documents.table_of(documents, SCHEMA)
     inferred = MongodbSource().resolve(mongodb.request("mixed"))
     assert all(inferred.schema.field(each.name) == each for each in SCHEMA)
-    return {"mongodb": inferred, "memory": MemoryTable(expected.schema, expected)}
+    return mixed_documents.compared(inferred, expected)
 
 
 @settings(_PATIENT, max_examples=150)
 @given(sql=mixed_documents.statements(SCHEMA))
-def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    mixed_documents.compare(tables, sql)
+def test_answers_are_those_of_the_engine(compared: Compared, sql: str) -> None:
+    mixed_documents.compare(compared, sql)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements(SCHEMA))
-def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    mixed_documents.compare(tables, sql)
+def test_many_answers_are_those_of_the_engine(compared: Compared, sql: str) -> None:
+    mixed_documents.compare(compared, sql)

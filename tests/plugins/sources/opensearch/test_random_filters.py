@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from caraway_core.loading import registry
-from caraway_core.tables import MemoryTable, TableSpec
 from tests.kit import mixed_documents
+from tests.kit.mixed_documents import Compared
 from tests.kit.search_server import SearchServer
 
 _PATIENT = settings(deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -37,7 +37,7 @@ def _stored(name: str, value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def tables(server: SearchServer) -> dict[str, TableSpec]:
+def compared(server: SearchServer) -> Compared:
     documents = mixed_documents.documents(60)
     stored = [{k: _stored(k, v) for k, v in each.items()} for each in documents]
     server.put("mixed", stored, PROPERTIES, shards=2)
@@ -48,10 +48,10 @@ def tables(server: SearchServer) -> dict[str, TableSpec]:
     expected = mixed_documents.table_of(sizes)
     source = registry.SOURCES.load(server.product)()
     declared = source.resolve(server.request("mixed", *mixed_documents.SCHEMA))
-    return {server.product: declared, "memory": MemoryTable(expected.schema, expected)}
+    return mixed_documents.compared(declared, expected)
 
 
-def test_columns_of_the_mapping(server: SearchServer, tables: dict[str, TableSpec]) -> None:
+def test_columns_of_the_mapping(server: SearchServer, compared: Compared) -> None:
     found = registry.SOURCES.load(server.product)().resolve(server.request("mixed")).schema
     others = {"sk": pa.int32(), "price": pa.float64()}
     for each in mixed_documents.SCHEMA:
@@ -60,13 +60,13 @@ def test_columns_of_the_mapping(server: SearchServer, tables: dict[str, TableSpe
 
 @settings(_PATIENT, max_examples=150)
 @given(sql=mixed_documents.statements())
-def test_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    mixed_documents.compare(tables, sql)
+def test_answers_are_those_of_the_engine(compared: Compared, sql: str) -> None:
+    mixed_documents.compare(compared, sql)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 @settings(_PATIENT, max_examples=5_000)
 @given(sql=mixed_documents.statements())
-def test_many_answers_are_those_of_the_engine(tables: dict[str, TableSpec], sql: str) -> None:
-    mixed_documents.compare(tables, sql)
+def test_many_answers_are_those_of_the_engine(compared: Compared, sql: str) -> None:
+    mixed_documents.compare(compared, sql)
