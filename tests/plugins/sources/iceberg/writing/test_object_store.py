@@ -12,13 +12,18 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
+from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import MemoryTable
 from caraway_engine.sessions.sessions import Session
+from caraway_plugins.sources.iceberg.catalog import IcebergCatalog
+from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
 from tests.conformance.written_databases import write
 from tests.kit.engine import rows, session
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server
 from tests.plugins.sources.iceberg.writing import written_tables
-from tests.plugins.sources.iceberg.writing.written_tables import SMALL, Written
+from tests.plugins.sources.iceberg.writing.written_tables import SMALL, Written, in_order, small
 
 SOURCE = pa.table({"k": [2, 9], "w": ["two", "nine"]})
 MERGE = (
@@ -170,3 +175,26 @@ def test_a_large_file_that_is_cut_leaves_nothing(table: StoredTable) -> None:
     assert (table.keys, uploads.get("Uploads", [])) == (there, [])
     assert table.written.insert(rows) == 24
     assert table.written.read() == rows.to_pylist()
+
+
+def test_a_table_is_created_in_a_store_with_its_rows_or_not_at_all(
+    s3_server: S3Server, tmp_path: Path
+) -> None:
+    with stored(s3_server, tmp_path, "rest", f"b{uuid.uuid4()}") as table:
+        server, params = table.written.server, dict(table.written.request.params)
+        assert server is not None
+        asked = CatalogRequest("c", "iceberg", server.url, params, tmp_path, tmp_path)
+        place = IcebergCatalog().place(asked, ListedTable("n", "made"))
+        made = IcebergWriter().create(TableDefinition(TableName("c.n.made"), place), SMALL)
+        there = table.keys
+        puts = FailingPuts(2, 403, ".metadata.json")
+        with (
+            table.server.refusing(puts.refuse),
+            pytest.raises(ExecutionError, match=r"\(403 .*; nothing was created"),
+        ):
+            made.insert_rows(iter(small(1, 2).to_batches()))
+        assert (table.keys, server.catalog.table_exists("n.made")) == (there, False)
+        assert made.insert_rows(iter(small(1, 2).to_batches())) == 2
+        assert in_order(server.catalog.load_table("n.made").scan().to_arrow()) == (
+            small(1, 2).to_pylist()
+        )
