@@ -13,7 +13,7 @@ import httpx
 
 from caraway_core.errors import DatasetError
 from caraway_core.json_texts import json_sizes, strict_json
-from caraway_plugins.sources.api import outside, turns, waits
+from caraway_plugins.sources.api import outside, waits
 from caraway_plugins.sources.api.calls import ApiCall, ApiPage
 
 _MOST_BYTES = 64 * 2**20
@@ -80,7 +80,7 @@ class ApiClient:
         """
         left_s = self._limits.wait_s
         for attempt in range(self._limits.retries + 1):
-            if self._stopped.wait(turns.wait_s(call.url, self._limits.interval_s)):
+            if self._stopped.wait(waits.turn_wait_s(call.url, self._limits.interval_s)):
                 raise DatasetError("unavailable", f"'{call.title}' is not read any more")
             found = self._tried(call, attempt)
             if isinstance(found, ApiPage):

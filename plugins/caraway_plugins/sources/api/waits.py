@@ -1,14 +1,20 @@
-"""The time that an API asks its clients to wait. Pure: the present time is a parameter."""
+"""The time before a request to an API: what it asks its clients to wait, and limits of datasets."""
 
 import math
+import threading
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import httpx
+
 from caraway_core.concurrency.backoff import Delays
+from caraway_core.concurrency.clocks import SecondsClock
 
 _BUSY = frozenset({429, 502, 503, 504})
 _DELAYS = Delays(0.5, 30.0)
+_MOST_HOSTS = 1_000
 
 
 def wait_s(status: int, headers: Mapping[str, str], attempt: int, now: datetime) -> float | None:
@@ -49,3 +55,28 @@ def _after_s(text: str, now: datetime) -> float | None:
     except ValueError:
         return None
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+class Turns:
+    """Gives each request to a host the next free time."""
+
+    def __init__(self, clock: SecondsClock = time.monotonic) -> None:
+        self._clock = clock
+        self._next_s: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def wait_s(self, url: str, interval_s: float) -> float:
+        """Return the time until a request may be sent, and reserve it; no interval, no wait."""
+        if interval_s <= 0:
+            return 0.0
+        host = httpx.URL(url).host
+        with self._lock:
+            now_s = self._clock()
+            if len(self._next_s) >= _MOST_HOSTS:
+                self._next_s = {name: at for name, at in self._next_s.items() if at > now_s}
+            at_s = max(now_s, self._next_s.get(host, now_s))
+            self._next_s[host] = at_s + interval_s
+        return at_s - now_s
+
+
+turn_wait_s = Turns().wait_s

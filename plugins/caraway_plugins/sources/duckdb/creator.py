@@ -1,9 +1,15 @@
-"""Creates and drops tables of DuckDB files."""
+"""Creates and drops tables of DuckDB files, and merges rows into them.
+
+Statements of DuckDB that change one row at once fail.
+"""
+
+from collections.abc import Sequence
 
 import duckdb
 import pyarrow as pa
 
 from caraway_core.statements.definitions import TableDefinition
+from caraway_plugins.sources.database_merges import DatabaseMerge
 from caraway_plugins.sources.database_tables import NewTable, TableCreation, TableDrop, TypeNames
 from caraway_plugins.sources.database_writes import Reason
 from caraway_plugins.sources.duckdb.writer import DuckdbInsert, DuckdbWrite, quoted
@@ -32,6 +38,7 @@ TYPES = TypeNames(
     most_digits=38,
     has_lists=True,
 )
+_NUMBER = "rowid"
 
 
 class DuckdbCreation(TableCreation, DuckdbInsert):
@@ -49,3 +56,24 @@ class DuckdbCreation(TableCreation, DuckdbInsert):
 
 class DuckdbDrop(TableDrop, DuckdbWrite):
     """A DROP TABLE."""
+
+
+class DuckdbMerge(DatabaseMerge, DuckdbInsert):
+    """A MERGE by UPDATE ... FROM, DELETE and INSERT."""
+
+    temporary = "caraway_rows"
+    types = TYPES
+
+    def _quote(self, name: str) -> str:
+        return quoted(name)
+
+    def _count(self, sql: str) -> int:
+        return int(self._connection.execute(sql).fetchone()[0])
+
+    def _found(self, sql: str) -> bool:
+        return self._connection.execute(sql).fetchone() is not None
+
+    def _found_by(self) -> Sequence[str]:
+        if any(each.name.lower() == _NUMBER for each in self._table.columns):
+            raise self._refused(f"its column '{_NUMBER}' hides the numbers of its rows")
+        return (_NUMBER,)

@@ -24,8 +24,7 @@ class DuckdbReader(WritingReader):
         return DuckdbRows(table, sql, schema)
 
     def _writers(self) -> DatabaseWriters:
-        from caraway_plugins.sources.duckdb.creator import DuckdbCreation, DuckdbDrop
-        from caraway_plugins.sources.duckdb.merger import DuckdbMerge
+        from caraway_plugins.sources.duckdb.creator import DuckdbCreation, DuckdbDrop, DuckdbMerge
         from caraway_plugins.sources.duckdb.writer import DuckdbChange, DuckdbInsert
 
         return DatabaseWriters(DuckdbInsert, DuckdbChange, DuckdbMerge, DuckdbCreation, DuckdbDrop)

@@ -11,7 +11,7 @@ import paramiko
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
-from caraway_plugins.sources.file_servers import host_keys, private_keys, server
+from caraway_plugins.sources.file_servers import server, ssh_keys
 from caraway_plugins.sources.file_servers.server import FileServer, FileServerAddress
 from caraway_plugins.sources.file_servers.source import FileServerSource
 from caraway_plugins.sources.params import Params
@@ -46,8 +46,8 @@ class SftpServer:
         # Its messages have stack traces; what failed is in the error of the dataset.
         logging.getLogger(_LOG).disabled = True
         self._ssh.set_log_channel(_LOG)
-        host_keys.prepare(self._ssh, request, params, self.title(""))
-        key = private_keys.read(request, params)
+        ssh_keys.prepare(self._ssh, request, params, self.title(""))
+        key = ssh_keys.private_key(request, params)
         try:
             self._asked("", lambda: self._log_in(params, key, timeout_s))
             self._sftp = self._asked("", self._ssh.open_sftp)
@@ -151,8 +151,8 @@ class SftpServer:
     def _worded(self, path: str, exc: Exception) -> DatasetError:
         where = self.title(path)
         match exc:
-            case host_keys.UnknownHostKeyError() | paramiko.BadHostKeyException():
-                return DatasetError("auth", host_keys.refusal(where, exc))
+            case ssh_keys.UnknownHostKeyError() | paramiko.BadHostKeyException():
+                return DatasetError("auth", ssh_keys.refusal(where, exc))
             case paramiko.AuthenticationException():
                 return DatasetError(
                     "auth",

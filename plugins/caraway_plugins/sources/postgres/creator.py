@@ -1,8 +1,14 @@
-"""Creates and drops tables of PostgreSQL."""
+"""Creates and drops tables of PostgreSQL, and merges rows into them.
+
+All versions are served; MERGE is there since version 15 only.
+"""
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from caraway_core.statements.definitions import TableDefinition
+from caraway_plugins.sources.database_merges import DatabaseMerge
 from caraway_plugins.sources.database_tables import NewTable, TableCreation, TableDrop, TypeNames
 from caraway_plugins.sources.postgres.writer import PostgresInsert, PostgresWrite, quoted
 
@@ -40,3 +46,32 @@ class PostgresCreation(TableCreation, PostgresInsert):
 
 class PostgresDrop(TableDrop, PostgresWrite):
     """A DROP TABLE."""
+
+
+class PostgresMerge(DatabaseMerge, PostgresInsert):
+    """A MERGE while others only read the table."""
+
+    temporary = "caraway_rows"
+    types = TYPES
+    create = "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS {}"
+
+    def _lock(self) -> None:
+        self._run(f"LOCK TABLE {self._target} IN SHARE ROW EXCLUSIVE MODE")
+        self._run(f"ANALYZE {self.temporary}")
+
+    def _quote(self, name: str) -> str:
+        return quoted(name)
+
+    def _count(self, sql: str) -> int:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return int(cursor.rowcount)
+
+    def _found(self, sql: str) -> bool:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchone() is not None
+
+    def _found_by(self) -> Sequence[str]:
+        # The second one is that of a row of one part of a table.
+        return ("tableoid", "ctid")

@@ -139,8 +139,11 @@ class PostgresReader(PooledReader, WritingReader):
         return PostgresRows(self._pool, self, table, sql, schema)
 
     def _writers(self) -> DatabaseWriters:
-        from caraway_plugins.sources.postgres.creator import PostgresCreation, PostgresDrop
-        from caraway_plugins.sources.postgres.merger import PostgresMerge
+        from caraway_plugins.sources.postgres.creator import (
+            PostgresCreation,
+            PostgresDrop,
+            PostgresMerge,
+        )
         from caraway_plugins.sources.postgres.writer import PostgresChange, PostgresInsert
 
         return DatabaseWriters(

@@ -27,8 +27,7 @@ class SqliteReader(WritingReader):
         return SqliteRows(table, _typed_by_first_row(sql, schema), schema)
 
     def _writers(self) -> DatabaseWriters:
-        from caraway_plugins.sources.sqlite.creator import SqliteCreation, SqliteDrop
-        from caraway_plugins.sources.sqlite.merger import SqliteMerge
+        from caraway_plugins.sources.sqlite.creator import SqliteCreation, SqliteDrop, SqliteMerge
         from caraway_plugins.sources.sqlite.writer import SqliteChange, SqliteInsert
 
         return DatabaseWriters(SqliteInsert, SqliteChange, SqliteMerge, SqliteCreation, SqliteDrop)

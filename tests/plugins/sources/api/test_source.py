@@ -10,7 +10,7 @@ import pytest
 
 from caraway_core.errors import QueryError
 from caraway_core.tables.scanners import ColumnFilter, RowRequest
-from caraway_plugins.sources.api import table, turns
+from caraway_plugins.sources.api import table, waits
 from tests.kit.api_server import ApiAnswer, ApiServer
 from tests.plugins.sources.api.datasets import PEOPLE, cut, dataset, refusal, scan
 
@@ -208,7 +208,7 @@ def test_requests_are_as_far_apart_as_the_params_say(
         seen.append(interval_s)
         return 0.0
 
-    monkeypatch.setattr(turns, "wait_s", wait_s)
+    monkeypatch.setattr(waits, "turn_wait_s", wait_s)
     server.say("/p", PEOPLE)
     dataset(server, "/p", tmp_path, requests_per_second_limit="10").resolve()
     dataset(server, "/p", tmp_path, requests_per_minute_limit="30").resolve()

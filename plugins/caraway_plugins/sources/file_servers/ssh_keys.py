@@ -1,18 +1,28 @@
-"""The host keys that an SFTP server may have: those of the manifest, or of a file of OpenSSH."""
+"""The keys of SSH: those that a server may have, and the private key of a user.
+
+Keys of servers are those of the manifest, or of a file of OpenSSH.
+"""
 
 import base64
 import binascii
 import hashlib
+import io
 import re
 from collections.abc import Sequence
 
 import paramiko
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.sources.params import Params
 
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_OPENSSH = "OPENSSH PRIVATE KEY"
 
 
 class UnknownHostKeyError(paramiko.SSHException):
@@ -86,3 +96,44 @@ def _expected(text: str, title: str) -> str:
 def _fingerprint(key: bytes) -> str:
     digest = base64.b64encode(hashlib.sha256(key).digest()).decode()
     return f"SHA256:{digest.rstrip('=')}"
+
+
+def private_key(request: SourceRequest, params: Params) -> paramiko.PKey | None:
+    """Return the key of the params, if there is one.
+
+    Raises:
+        DatasetError: it is not a key, its kind is unknown, or the passphrase does not open it.
+    """
+    text = params.text("sftp_private_key")
+    if text is None:
+        return None
+    passphrase = (params.text("sftp_private_key_passphrase") or "").encode() or None
+    load = (
+        serialization.load_ssh_private_key
+        if _OPENSSH in text
+        else serialization.load_pem_private_key
+    )
+    try:
+        match load(text.strip().encode() + b"\n", passphrase):
+            case Ed25519PrivateKey() as key:
+                return paramiko.Ed25519Key.from_private_key(io.StringIO(_written(key)))
+            case EllipticCurvePrivateKey() as key:
+                return paramiko.ECDSAKey(vals=(key, key.public_key()))
+            case RSAPrivateKey() as key:
+                return paramiko.RSAKey(key=key)
+    except (ValueError, TypeError, UnsupportedAlgorithm, paramiko.SSHException):
+        pass  # The error below says all of these, and none of the key.
+    raise DatasetError(
+        "invalid",
+        f"dataset '{request.name}': params.sftp_private_key is not a private key of OpenSSH or "
+        "PEM, or params.sftp_private_key_passphrase does not open it; its kind must be Ed25519, "
+        "ECDSA or RSA",
+    )
+
+
+def _written(key: Ed25519PrivateKey) -> str:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.OpenSSH,
+        serialization.NoEncryption(),
+    ).decode()
