@@ -1,6 +1,7 @@
 """`caraway head`: runs the Ray head until a signal stops it."""
 
 import asyncio
+import contextlib
 import logging
 import math
 import signal
@@ -10,14 +11,15 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TypeVar
 
-from caraway_cluster import head_signs
 from caraway_core import ray_nodes
 from caraway_core.concurrency import tasks
 from caraway_core.concurrency.backoff import Backoff, Delays
+from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import CarawayError
 from caraway_core.process import logs, ready_pipe
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNode
+from caraway_core.ray_nodes.gcs_watch import Silence
 from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,12 @@ _FIRST_TRIES = 3
 _REDIS_S = 120.0
 """The time for which the first start waits for Redis. In a new cluster Redis may have to wait for
 its image and its volume, and the kubelet restarts a head that gave up with growing delays."""
+ALIVE = "alive"
+"""The file in the data directory that the liveness probe reads."""
+_TOUCH_S = 2.0
+_LOOK_S = 5.0
+_STUCK_S = 60.0
+"""The watch touches its file every 2 to 8 s."""
 
 
 def run(options: HeadOptions) -> int:
@@ -63,7 +71,7 @@ def run(options: HeadOptions) -> int:
 
 async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
     """Run a node until a signal. A node whose state is in Redis is restarted when it exits."""
-    alive = tasks.begin(head_signs.keep_alive(options.data_dir / head_signs.ALIVE))
+    alive = tasks.begin(keep_alive(options.data_dir / ALIVE))
     try:
         await _run(node_options, options)
     finally:
@@ -107,7 +115,7 @@ async def _run(node_options: NodeOptions, options: HeadOptions) -> None:
 
 async def _end(node: RayNode, sign: Path) -> str:
     """Wait until a node ends, or its watch hangs; return the cause."""
-    ending, stuck = tasks.begin(node.wait()), tasks.begin(head_signs.until_stuck(sign))
+    ending, stuck = tasks.begin(node.wait()), tasks.begin(until_stuck(sign))
     try:
         await asyncio.wait((ending, stuck), return_when=asyncio.FIRST_COMPLETED)
         if ending.done():
@@ -191,3 +199,37 @@ def _require_free(address: Address) -> None:
                 f"cannot listen on port {address.port}: {exc.strerror}; is another head running? "
                 "choose another port with --address HOST:PORT"
             ) from exc
+
+
+async def keep_alive(file: Path) -> None:
+    """Touch a file until cancelled, for as long as the event loop runs."""
+    while True:
+        with contextlib.suppress(OSError):
+            file.touch()  # noqa: ASYNC240 -- one touch; a slow disk is the sign of a hang
+        await asyncio.sleep(_TOUCH_S)
+
+
+async def until_stuck(
+    sign: Path,
+    clock: SecondsClock = time.monotonic,
+    look_s: float = _LOOK_S,
+    limit_s: float = _STUCK_S,
+) -> None:
+    """Wait until the watch that touches the file has not done so for some time."""
+    silence, seen = Silence(limit_s), _touched(sign)
+    while True:
+        at = clock()
+        await asyncio.sleep(look_s)
+        now = _touched(sign)
+        if now != seen:
+            silence.answered()
+            seen = now
+        elif silence.failed(clock() - at):
+            return
+
+
+def _touched(sign: Path) -> int | None:
+    try:
+        return sign.stat().st_mtime_ns
+    except OSError:
+        return None

@@ -5,10 +5,12 @@ import logging
 import os
 import signal
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from caraway_cluster import plan as plans
-from caraway_cluster import readiness
 from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.plan import ClusterPlan
 from caraway_cluster.process import SupervisedProcess
@@ -24,6 +26,23 @@ _LOADING_S = 30.0
 _START_TRIES = 3
 OnReady = Callable[[LocalClusterStatus, str], None]
 """Called with the status and the components that are not loaded, once the cluster serves."""
+_ANSWER_S = 2.0
+_MISSING = "[-] components not ready: "
+_NO_EXECUTORS = "[-] executors"
+_STILL_LOADING = "(initializing"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReadiness:
+    """The answer of `/v1/ready`: the executors, and the components that cannot be used."""
+
+    has_executors: bool
+    missing: str = ""
+
+    @property
+    def is_loading(self) -> bool:
+        """True if a component may become ready by itself."""
+        return _STILL_LOADING in self.missing
 
 
 class ClusterSupervisor:
@@ -123,8 +142,8 @@ class ClusterSupervisor:
     def _are_all_up(self) -> bool:
         return all(process.is_up.is_set() for process in self._processes.values())
 
-    def _ask(self) -> readiness.ClusterReadiness | None:
-        return readiness.ask(self.status.endpoints.get("metrics"), self._plan.executors)
+    def _ask(self) -> ClusterReadiness | None:
+        return ask_readiness(self.status.endpoints.get("metrics"), self._plan.executors)
 
     async def _apply_plan_changes(self) -> None:
         """Scale the cluster whenever the plan in the data directory changes, until stopped."""
@@ -199,3 +218,25 @@ async def _run_after(previous: asyncio.Task[None] | None, process: SupervisedPro
     if previous is not None:
         await asyncio.wait((previous,))
     await process.keep_running()
+
+
+def ask_readiness(metrics_address: str | None, executors: int) -> ClusterReadiness | None:
+    """Ask the scheduler; return None if it does not answer. Blocks."""
+    # The metrics port needs no API key and never uses TLS.
+    url = f"http://{metrics_address}/v1/ready?min_ready_executors={executors}&verbose=true"
+    try:
+        with urllib.request.urlopen(url, timeout=_ANSWER_S) as answer:
+            return parse_readiness(answer.read().decode())
+    except urllib.error.HTTPError as refusal:
+        # A component or the gate is not ready.
+        return parse_readiness(refusal.read().decode()) if refusal.code == 503 else None
+    except (urllib.error.URLError, OSError, ValueError):
+        return None
+
+
+def parse_readiness(text: str) -> ClusterReadiness:
+    """Parse a verbose answer, which has one line for each condition."""
+    lines = text.splitlines()
+    missing = [each.removeprefix(_MISSING) for each in lines if each.startswith(_MISSING)]
+    has_executors = not any(each.startswith(_NO_EXECUTORS) for each in lines)
+    return ClusterReadiness(has_executors, "".join(missing))

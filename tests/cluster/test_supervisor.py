@@ -11,14 +11,13 @@ import pytest
 
 from caraway_cluster import plan as plans
 from caraway_cluster import process as processes
-from caraway_cluster import readiness
 from caraway_cluster import supervisor as supervisors
 from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.plan import ClusterPlan, ProcessSpec
-from caraway_cluster.readiness import ClusterReadiness
-from caraway_cluster.supervisor import ClusterSupervisor
+from caraway_cluster.supervisor import ClusterReadiness, ClusterSupervisor
 from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import CarawayError
+from tests.kit.runtime import running
 
 PLAN = ClusterPlan("m.yaml", 2, 1, 1, 1, 1.0, "127.64.1", 20_000, "", "", "", None, "text")
 SERVE = "import os, signal, sys; os.write(int(sys.argv[1]), b'{}\\n'); signal.pause()"
@@ -26,6 +25,10 @@ SILENT = "import signal; signal.pause()"
 FAIL = "print('no such manifest'); raise SystemExit(3)"
 
 Programs = Callable[[ProcessSpec], str]
+BROKEN = """
+datasets:
+  - {from: "file:gone.csv", name: gone}
+"""
 
 
 class Supervised:
@@ -64,7 +67,7 @@ class Supervised:
 def supervise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Programs], Supervised]:
     monkeypatch.setattr(supervisors, "_CHECK_S", 0.01)
     monkeypatch.setattr(processes, "_DELAYS", Delays(0.01, 0.01))
-    monkeypatch.setattr(readiness, "ask", lambda *_: ClusterReadiness(True))
+    monkeypatch.setattr(supervisors, "ask_readiness", lambda *_: ClusterReadiness(True))
     folder = ClusterFolder(tmp_path)
     (tmp_path / "logs").mkdir()
     folder.write_plan(PLAN)
@@ -154,7 +157,7 @@ async def test_a_broken_dataset_does_not_stop_a_cluster_that_serves(
             ClusterReadiness(True, gone),
         ]
     )
-    monkeypatch.setattr(readiness, "ask", lambda *_: next(answers))
+    monkeypatch.setattr(supervisors, "ask_readiness", lambda *_: next(answers))
     cluster = supervise(serve)
 
     await cluster.run(cluster.stop)
@@ -167,7 +170,7 @@ async def test_datasets_that_load_for_long_do_not_stop_a_cluster_that_serves(
     supervise: Callable[[Programs], Supervised], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = "dataset slow (initializing)"
-    monkeypatch.setattr(readiness, "ask", lambda *_: ClusterReadiness(True, slow))
+    monkeypatch.setattr(supervisors, "ask_readiness", lambda *_: ClusterReadiness(True, slow))
     monkeypatch.setattr(supervisors, "_LOADING_S", 0.05)
     cluster = supervise(serve)
 
@@ -185,7 +188,7 @@ async def test_a_scheduler_without_its_executors_fails_the_start(
         cluster.supervisor._deadline = 0.0
         return ClusterReadiness(False)
 
-    monkeypatch.setattr(readiness, "ask", ask)
+    monkeypatch.setattr(supervisors, "ask_readiness", ask)
     with pytest.raises(CarawayError, match="scheduler does not have 2 ready executors after 240 s"):
         await cluster.run(lambda: None)
 
@@ -237,3 +240,32 @@ async def test_a_failure_of_the_supervisor_itself_stops_the_cluster(
 
     assert "a process is no longer supervised; stopping the cluster" in caplog.messages
     assert all(each.pid is None for each in cluster.supervisor.status.processes)
+
+
+async def test_components_that_are_not_ready_are_named(tmp_path: Path) -> None:
+    async with running(tmp_path, BROKEN) as runtime:
+        answer = await runtime.metrics.get("/v1/ready?verbose=true")
+    found = supervisors.parse_readiness(answer.text)
+    assert found == ClusterReadiness(True, "dataset gone (error)")
+    assert not found.is_loading
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("[+] components ok\n[+] executors: 2/2 ready (100%, registered=2, min=2)\nready",
+         ClusterReadiness(True)),
+        ("[+] components ok\n[-] executors: 1/2 ready (50%, registered=2, min=2)\nnot ready",
+         ClusterReadiness(False)),
+        ("[-] components not ready: view v (initializing: waits for dataset 'd')\n[-] executors: 0",
+         ClusterReadiness(False, "view v (initializing: waits for dataset 'd')")),
+    ],
+)  # fmt: skip
+def test_executors_and_components_are_separate(lines: str, found: ClusterReadiness) -> None:
+    assert supervisors.parse_readiness(lines) == found
+    assert found.is_loading == ("initializing" in lines)
+
+
+def test_a_scheduler_that_does_not_answer_has_no_readiness() -> None:
+    assert supervisors.ask_readiness("127.0.0.1:1", 2) is None
+    assert supervisors.ask_readiness(None, 2) is None

@@ -160,8 +160,8 @@ def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
 @pytest.mark.parametrize(
     ("requirements", "modules", "one"),
     [
-        ("operator.txt", "caraway_operator.command, caraway.cli.operator", "kopf"),
-        ("image.txt", "caraway_operator.command, caraway.cli.operator", "kopf"),
+        ("operator.txt", "caraway_operator.command, caraway.cli.runtime", "kopf"),
+        ("image.txt", "caraway_operator.command, caraway.cli.runtime", "kopf"),
         (
             "image.txt",
             "caraway_gateway.composition.command, caraway_executor.actor, "

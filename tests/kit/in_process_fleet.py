@@ -34,7 +34,7 @@ from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.tasks.worker import Worker
-from caraway_scheduler.dispatch.fleets import model_answers, own_files
+from caraway_scheduler.dispatch.fleets import own_files, paging
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 
 _Result = TypeVar("_Result")
@@ -196,7 +196,7 @@ class InProcessFleet:
     def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
         call = uuid.uuid4().hex
         life = self._lives[executor_id]
-        return model_answers.parts(
+        return paging.copy_parts(
             lambda: self._call(executor_id, lambda each: each.models.ask(call, key, request)),
             lambda: self._call(executor_id, lambda each: each.models.next(call)),
             lambda: life.worker.models.end(call),

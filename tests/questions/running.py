@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from caraway_ai.text_to_sql import extracting
-from caraway_ai.text_to_sql.type_names import sql_type
+from caraway_ai.text_to_sql import generating
+from caraway_ai.text_to_sql.prompting import sql_type
 from tests.kit.runtime import Running, running
 from tests.questions import comparing, data, unseen_data
 from tests.questions.asked import QuestionCase, Suite
@@ -68,7 +68,7 @@ async def plain_outcomes(
             body = {"model": "local", "messages": messages, "temperature": 0, "max_tokens": 300}
             answer = await runtime.api.post("/v1/chat/completions", json=body, timeout=_TIMEOUT_S)
             said = answer.json()["choices"][0]["message"]["content"]
-            sql, right = extracting.statement(said), (await runtime.sql(asked.sql)).json()
+            sql, right = generating.first_statement(said), (await runtime.sql(asked.sql)).json()
             given = await runtime.sql(sql)
             is_right = given.status_code == 200 and comparing.is_same(
                 given.json(), right, has_order=asked.has_order

@@ -11,8 +11,8 @@ from functools import partial
 from caraway_acceleration.refresh import overrides, refreshing
 from caraway_acceleration.refresh import refresh_events as events
 from caraway_acceleration.refresh.awaited_runs import AwaitedRuns
+from caraway_acceleration.refresh.backoff import CopyPauses
 from caraway_acceleration.refresh.counting import Counted, Counting, Ended
-from caraway_acceleration.refresh.pauses import CopyPauses
 from caraway_acceleration.refresh.refreshing import RefreshState
 from caraway_acceleration.refresh.reloading import LoadPlan, Reloading
 from caraway_acceleration.refresh.sources import DatasetSources, VectorModels

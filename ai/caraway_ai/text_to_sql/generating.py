@@ -1,11 +1,12 @@
 """Has a model write a statement, tries it, and shows the model what went wrong."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from caraway_ai.protocols import ChatCompletion, ChatRequest, JsonObject
-from caraway_ai.text_to_sql import extracting, prompting
+from caraway_ai.text_to_sql import prompting
 from caraway_core.errors import (
     DatasetLoadingError,
     ExecutionError,
@@ -15,6 +16,7 @@ from caraway_core.errors import (
     QueryError,
     QueryForbiddenError,
 )
+from caraway_core.sqltext import splitting
 
 MOST_TRIES = 5
 _MOST_TOKENS = 1_024
@@ -25,6 +27,10 @@ _AGAIN = (InvalidQueryError, QueryForbiddenError, ExecutionError)
 Outcome = TypeVar("Outcome")
 Ask = Callable[[ChatRequest], Awaitable[ChatCompletion]]
 Try = Callable[[str], Awaitable[Outcome]]
+_FENCED = re.compile(r"```(?:[a-zA-Z]*)[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_BEGINS = re.compile(r"\b(?:SELECT|WITH|EXPLAIN|SHOW|DESCRIBE|VALUES)\b", re.IGNORECASE)
+_MOST_CHARACTERS = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ async def generate(
         choice = answer["choices"][0]
         text = _said(choice["message"])
         is_cut = choice["finish_reason"] == "length"
-        sql = "" if is_cut else extracting.statement(text)
+        sql = "" if is_cut else first_statement(text)
         if not sql:
             why = _CUT if is_cut else "there is no query"
             asked = [*messages, *prompting.correction(text or "(nothing)", why)]
@@ -111,3 +117,24 @@ async def _asked(ask: Ask, request: ChatRequest) -> ChatCompletion:
             raise
         # Models that reason choose these by themselves.
         return await ask({name: each for name, each in request.items() if name not in refused})
+
+
+def first_statement(text: str) -> str:
+    """Return the first statement in a text; empty where there is none.
+
+    What surrounds it is left out: thoughts, a fence, words before it, `--` at its beginning. It is
+    not judged here what it does: the engine refuses what may not run.
+    """
+    text = _THOUGHT.sub("", text[:_MOST_CHARACTERS]).strip()
+    fenced = [part.strip() for part in _FENCED.findall(text) if part.strip()]
+    candidate = next((part for part in fenced if _BEGINS.search(part)), "") or _FENCED.sub("", text)
+    candidate = candidate.strip().strip("`").removeprefix("--").strip()
+    if candidate[:4].lower() == "sql:":
+        candidate = candidate[4:].strip()
+    if not fenced and (begin := _BEGINS.search(candidate)) is not None:
+        # Words before it are an explanation; a statement of another kind has none of these.
+        before = candidate[: begin.start()].strip()
+        if before.endswith(":") or before.endswith(".") or not before:
+            candidate = candidate[begin.start() :]
+    found = splitting.split(candidate).all()
+    return found[0].strip() if found else ""

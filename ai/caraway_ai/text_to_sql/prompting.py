@@ -1,12 +1,12 @@
 """Generates the prompt: the rules, and the tables that matter for the question."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from caraway_ai.protocols import JsonObject
 from caraway_ai.text_to_sql.described import DescribedTable, SampledValues
 from caraway_ai.text_to_sql.hints import question_hints
-from caraway_ai.text_to_sql.type_names import sql_type
 from caraway_ai.tools.data_access import KnownColumn
 from caraway_ai.tools.protocol import ToolDefinition
 from caraway_ai.tools.sql_names import plain_name, plain_table
@@ -33,6 +33,13 @@ MOST_CHARACTERS = 24_000
 """About 6,000 tokens: it leaves room for the answer in the window of a small model."""
 _LONGEST_DESCRIPTION = 300
 _MOST_OF_FUNCTIONS = 4_000
+_NAMES = {
+    "Boolean": "BOOLEAN", "Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INT", "Int64": "BIGINT",
+    "UInt8": "INT", "UInt16": "INT", "UInt32": "BIGINT", "UInt64": "BIGINT", "Float16": "REAL",
+    "Float32": "REAL", "Float64": "DOUBLE", "Utf8": "VARCHAR", "LargeUtf8": "VARCHAR",
+    "Utf8View": "VARCHAR", "Binary": "BYTEA", "LargeBinary": "BYTEA", "BinaryView": "BYTEA",
+    "Date32": "DATE", "Date64": "DATE",
+}  # fmt: skip
 
 
 async def ranked(
@@ -193,3 +200,21 @@ def _searched(described: DescribedTable) -> str:
 
 def _columns(described: DescribedTable) -> JsonObject:
     return {each.name: {"description": each.description or ""} for each in described.columns}
+
+
+def sql_type(data_type: str) -> str:
+    """Return the SQL name of an Arrow type."""
+    if name := _NAMES.get(data_type):
+        return name
+    if data_type.startswith("Timestamp("):
+        return "TIMESTAMP" if data_type.endswith("None)") else "TIMESTAMPTZ"
+    if data_type.startswith("Time"):
+        return "TIME"
+    if match := re.match(r"Decimal\d+\((\d+), (-?\d+)\)", data_type):
+        return f"DECIMAL({match[1]},{match[2]})"
+    if data_type.startswith("Dictionary("):
+        # Of the values, whose type may have commas itself; that of the indices has none.
+        return sql_type(data_type.removesuffix(")").partition(", ")[2])
+    if match := re.match(r"(?:Large|FixedSize)?List\((?:\d+ x )?(.*)\)$", data_type):
+        return f"{sql_type(match[1])}[]"
+    return data_type.upper() if data_type.isalnum() else data_type

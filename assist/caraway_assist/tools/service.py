@@ -2,33 +2,32 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from caraway_ai import json_values
 from caraway_ai.tools import selecting
 from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.builtin import BuiltinTools
 from caraway_ai.tools.data_access import RowLimits
-from caraway_ai.tools.function_tool import FunctionTools
 from caraway_ai.tools.memory_tools import MemoryTools
 from caraway_ai.tools.protocol import Tool
 from caraway_ai.tools.selecting import ToolSelection
-from caraway_ai.tools.sql_tool import SqlTool
+from caraway_ai.tools.statement_tools import FunctionTools, SqlTool
 from caraway_ai.tools.tool_search import Embed
-from caraway_ai.tools.toolbox import Toolbox
+from caraway_ai.tools.toolbox import Toolbox, ToolUse
 from caraway_assist.search.service import SearchService
 from caraway_assist.tools import memories
-from caraway_assist.tools.data import RuntimeData
+from caraway_assist.tools.data import RuntimeData, span_of
 from caraway_assist.tools.meanings import TextEmbedder
 from caraway_assist.tools.memories import MemoryDataset
-from caraway_assist.tools.recording import recorder
 from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.manifest.values.declared_tools import DeclaredTool
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.service import QueryService
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ logger = logging.getLogger(__name__)
 _NOTE_BYTES = 1_024
 """Room for the note on a result that was cut."""
 _MANIFEST = "manifest"
+_LONGEST_OUTPUT = 8_192
 
 
 class DeclaredTools:
@@ -199,3 +199,31 @@ def _groups(tools: Sequence[DeclaredTool]) -> Mapping[str, Sequence[str]]:
         for group in tool.groups:
             groups.setdefault(group, []).append(tool.name)
     return groups
+
+
+def recorder(history: TaskHistory) -> Callable[[ToolUse], None]:
+    """Return the function that records a finished call as a task `tool_use::<name>`."""
+
+    def record(use: ToolUse) -> None:
+        output = None
+        if history.settings.captures_output and use.error is None:
+            output = _text(use.result)[:_LONGEST_OUTPUT]
+        history.add(
+            TaskRecord(
+                span=span_of(use.caller),
+                task=f"tool_use::{use.tool_name}",
+                input=_text(use.arguments),
+                start_ns=use.start_ns,
+                end_ns=use.end_ns,
+                error_message=use.error,
+                captured_output=output,
+                labels={"tool": use.tool_name},
+                principal=use.caller.principal,
+            )
+        )
+
+    return record
+
+
+def _text(value: object) -> str:
+    return json_values.dumped(value).decode()

@@ -11,10 +11,8 @@ from caraway.cli import (
     asking,
     cluster,
     ingesting,
-    init,
     listings,
     management,
-    operator,
     packaging,
     processes,
     queries,
@@ -95,7 +93,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    app.command("init")(init.init)
+    app.command("init")(runtime.init)
     app.command("run")(runtime.run)
     app.command("validate")(runtime.validate)
     app.command("package")(packaging.package)
@@ -105,7 +103,7 @@ def build() -> typer.Typer:
     app.command("executor")(processes.executor)
     app.command("store")(store.store)
     app.add_typer(cluster.build())
-    app.command("operator")(operator.operator)
+    app.command("operator")(runtime.operator)
     app.add_typer(management.build())
     app.command("login")(signing_in.login)
     app.command("logout")(signing_in.logout)

@@ -1,12 +1,13 @@
 """Clients of the management API, one that blocks and one for asyncio."""
 
+import inspect
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from caraway.management import waiting
+from caraway.errors import BrokenResponseError
 from caraway.management.calls import Call
 from caraway.management.routes import Routes
 from caraway.requests import arguments, parsing
@@ -21,6 +22,10 @@ URL_VARIABLE = "CARAWAY_MANAGEMENT_URL"
 TOKEN_VARIABLE = "CARAWAY_MANAGEMENT_TOKEN"
 ORG_VARIABLE = "CARAWAY_ORG"
 DEFAULT_URL = "http://127.0.0.1:8070"
+PAGE = 100
+WAIT_S = 2.0
+"""The time for which the service waits for a change before it answers that there was none."""
+UNFINISHED = frozenset({"queued", "in_progress"})
 
 
 class Management(Routes[Row, str, bytes, None], Closing):
@@ -68,9 +73,9 @@ class Management(Routes[Row, str, bytes, None], Closing):
     # Any: the arguments of the method.
     def every(self, fetch: Callable[..., Row], *args: Any, **kwargs: Any) -> Iterator[Row]:
         """Yield the entries of a list, page by page: `every(management.list_projects)`."""
-        page: dict[str, Any] | None = waiting.first_page(fetch, kwargs)
+        page: dict[str, Any] | None = first_page(fetch, kwargs)
         while page is not None:
-            rows, page = waiting.next_page(page, fetch(*args, **page))
+            rows, page = next_page(page, fetch(*args, **page))
             yield from rows
 
     def find_project(self, name: str) -> Row:
@@ -94,10 +99,10 @@ class Management(Routes[Row, str, bytes, None], Closing):
         on_change: Callable[[Row], object] | None = None,
     ) -> Row:
         """Wait for a deployment to end, at most `timeout_s` seconds, and return it."""
-        watch = waiting.Watch(timeout_s, on_change)
+        watch = Watch(timeout_s, on_change)
         row = self.get_deployment(project_id, deployment_id)
         while not watch.is_over(row):
-            row = self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
+            row = self.get_deployment(project_id, deployment_id, wait=WAIT_S)
         return row
 
     def _object(self, call: Call) -> Row:
@@ -157,9 +162,9 @@ class AsyncManagement(
         self, fetch: Callable[..., Awaitable[Row]], *args: Any, **kwargs: Any
     ) -> AsyncIterator[Row]:
         """Yield the entries of a list, page by page: `every(management.list_projects)`."""
-        page: dict[str, Any] | None = waiting.first_page(fetch, kwargs)
+        page: dict[str, Any] | None = first_page(fetch, kwargs)
         while page is not None:
-            rows, page = waiting.next_page(page, await fetch(*args, **page))
+            rows, page = next_page(page, await fetch(*args, **page))
             for each in rows:
                 yield each
 
@@ -179,10 +184,10 @@ class AsyncManagement(
         on_change: Callable[[Row], object] | None = None,
     ) -> Row:
         """Wait for a deployment to end, at most `timeout_s` seconds, and return it."""
-        watch = waiting.Watch(timeout_s, on_change)
+        watch = Watch(timeout_s, on_change)
         deployment = await self.get_deployment(project_id, deployment_id)
         while not watch.is_over(deployment):
-            deployment = await self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
+            deployment = await self.get_deployment(project_id, deployment_id, wait=WAIT_S)
         return deployment
 
     def _object(self, call: Call) -> Awaitable[Row]:
@@ -196,3 +201,48 @@ class AsyncManagement(
 
     def _nothing(self, call: Call) -> Awaitable[None]:
         return self._calls.run_call(lambda: self._blocking._nothing(call))
+
+
+def first_page(fetch: Callable[..., object], arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of a method for its first page; some lists have one page only."""
+    is_paged = "limit" in inspect.signature(fetch).parameters
+    return {"limit": PAGE, **arguments} if is_paged else dict(arguments)
+
+
+def next_page(arguments: Mapping[str, Any], answer: Row) -> tuple[list[Row], dict[str, Any] | None]:
+    """Return the entries of a page, and the arguments for the next one if there may be one.
+
+    Raises:
+        BrokenResponseError: the answer is not a page.
+    """
+    lists = [each for each in answer.values() if isinstance(each, list)]
+    if len(lists) != 1:
+        raise BrokenResponseError("expected an object with one list from the service")
+    rows: list[Row] = lists[0]
+    if "next_cursor" in answer:
+        cursor = answer["next_cursor"]
+        return rows, {**arguments, "cursor": cursor} if cursor else None
+    limit = arguments.get("limit")
+    if limit is None or len(rows) < limit:
+        return rows, None
+    return rows, {**arguments, "offset": arguments.get("offset", 0) + limit}
+
+
+class Watch:
+    """Notices when the state of a deployment changes, and when it ends."""
+
+    def __init__(self, timeout_s: float | None, on_change: Callable[[Row], object] | None) -> None:
+        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self._on_change = on_change
+        self._last: tuple[object, ...] = ()
+
+    def is_over(self, deployment: Row) -> bool:
+        """Return whether a deployment has ended, or the time is up."""
+        names = ("status", "error_code", "error_message")
+        state = tuple(deployment.get(name) for name in names)
+        if state != self._last and self._on_change is not None:
+            self._on_change(deployment)
+        self._last = state
+        if deployment.get("status") not in UNFINISHED:
+            return True
+        return self._deadline is not None and time.monotonic() >= self._deadline

@@ -10,14 +10,15 @@ GET             /health, /metrics              no token needed
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from caraway_cluster.store import ranges
 from caraway_cluster.store.chunk_folder import (
     ChecksumMismatchError,
     ChunkFolder,
@@ -38,6 +39,16 @@ _DISK_FULL = (
     "runtime.jobs.retention"
 )
 _Result = TypeVar("_Result")
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """The bytes from `start` up to but not including `end`."""
+
+    start: int
+    end: int
+    is_whole: bool = False
 
 
 class StoreApplication:
@@ -169,7 +180,7 @@ class StoreApplication:
             raise HttpError(404, "no such chunk")
         with file:
             size = await self._in_thread(lambda: file.seek(0, 2))
-            part = ranges.parse_range(headers.get(b"range", b"").decode("latin-1"), size)
+            part = parse_range(headers.get(b"range", b"").decode("latin-1"), size)
             if part is None:
                 raise HttpError(416, f"the chunk has {size} bytes", ((b"content-range",
                                 b"bytes */%d" % size),))  # fmt: skip
@@ -187,7 +198,7 @@ class StoreApplication:
             if not reply.is_head:
                 await self._send_blocks(file, part, reply)
 
-    async def _send_blocks(self, file: BinaryIO, part: ranges.ByteRange, reply: Reply) -> None:
+    async def _send_blocks(self, file: BinaryIO, part: ByteRange, reply: Reply) -> None:
         await self._in_thread(lambda: file.seek(part.start))
         left = part.end - part.start
         while left:
@@ -230,3 +241,21 @@ def _disk_error(exc: OSError) -> HttpError:
         return HttpError(507, _DISK_FULL)
     logger.error("disk error", extra={"cause": exc.strerror})
     return HttpError(500, f"the store cannot access its disk: {exc.strerror}")
+
+
+def parse_range(header: str, size: int) -> ByteRange | None:
+    """Parse a Range header with one range; None if the range starts after the end.
+
+    An invalid header, or one with several ranges, selects all bytes, as RFC 9110 allows.
+    """
+    match = _RANGE.fullmatch(header.replace(" ", ""))
+    if match is None or not (match[1] or match[2]):
+        return ByteRange(0, size, is_whole=True)
+    first, last = match[1], match[2]
+    if not first:
+        length = min(int(last), size)
+        return ByteRange(size - length, size) if length else None
+    start, end = int(first), min(int(last) + 1, size) if last else size
+    if last and int(last) < start:
+        return ByteRange(0, size, is_whole=True)
+    return ByteRange(start, end) if start < size else None

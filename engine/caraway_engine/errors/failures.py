@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from caraway_core.errors import (
+    CarawayError,
     DiskFullError,
     ExecutionError,
     InvalidQueryError,
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 _LONGEST_CAUSE = 4_000
 _MOST_NAMES = 12
 _OF_USERS = frozenset({"current_user", "session_user"})
+_DEFECTS = (AssertionError, AttributeError, LookupError, NameError, RecursionError, TypeError)
+"""Exceptions that mean a defect in our own code. Their texts do not help users."""
 
 
 def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
@@ -179,3 +182,17 @@ def _listed(known: Sequence[str], kind: str) -> str:
 
 def _bare(name: str) -> str:
     return name.rsplit(".", 1)[-1].strip('"')
+
+
+def reason(name: TableName, exc: BaseException) -> str:
+    """Return why a table cannot be registered. Other tables are not affected."""
+    if isinstance(exc, CarawayError):
+        return exc.message
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"its files cannot be read: {exc.strerror}"
+    if isinstance(exc, Exception) and not isinstance(exc, _DEFECTS):
+        return translate(exc, tables=(), planning=True).message
+    if isinstance(exc, KeyboardInterrupt | SystemExit):
+        raise exc
+    logger.error("table cannot be registered", exc_info=exc, extra={"table": name})
+    return "its table cannot be registered; see the engine's log"

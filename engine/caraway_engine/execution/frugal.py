@@ -2,6 +2,8 @@
 
 Sorts, windows and groupings spill in each partition. But merging sorted partitions does not spill,
 and finds no memory left by the partitions. One partition has nothing to merge.
+Whole tables in memory are read so, too: the engine cuts what it reads into batches of 8,192 rows,
+which suit its operators. Where none follows, each batch is only exported and sent by itself.
 """
 
 from typing import Any
@@ -47,3 +49,15 @@ class ChainedPartitions:
                 if not self._left:
                     raise
                 self._stream = self._context.execute(self._plan, self._left.pop(0))
+
+
+def start_whole_read(contexts: Contexts, dataframe: Any) -> Any:
+    """Start a statement that only names columns of one table in memory.
+
+    The batches are large unless the engine has to work on them. The partitions are read one after
+    another, because reading memory takes no time.
+    """
+    plan = dataframe.execution_plan()
+    if plan.children():
+        return dataframe.execute_stream()
+    return ChainedPartitions(contexts.reading, plan)

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.process import logs
 from caraway_core.protocols.dispatch import StreamTraits
+from caraway_core.protocols.profiles import OperatorProfile
 from caraway_engine.execution import frugal
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.statements.statements import Effect
@@ -27,6 +28,7 @@ _DELAYS = Delays(0.05, 0.5, factor=10.0)
 
 OnWhole = Callable[[int, int, float], None]
 """Takes the number of batches of a stream, their size, and how many seconds they took."""
+_MOST_TEXT = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +196,19 @@ class EngineStream:
             self._stream = self._holds = self._start_again = self._on_whole = None
             self._crowd.end_waiting(self)
             self.on_end(is_whole)
+
+
+def operators(plan: object) -> tuple[OperatorProfile, ...]:
+    """Return the metrics of each operator of an executed plan, from the last to the scans."""
+    return tuple(_operators(plan, 0))
+
+
+def _operators(plan: Any, depth: int) -> Iterator[OperatorProfile]:
+    measured = plan.metrics()
+    added: Counter[str] = Counter()
+    for each in measured.metrics() if measured is not None else ():
+        if isinstance(each.value, int):
+            added[each.name] += each.value
+    yield OperatorProfile(plan.display().strip()[:_MOST_TEXT], depth, dict(added))
+    for child in plan.children():
+        yield from _operators(child, depth + 1)

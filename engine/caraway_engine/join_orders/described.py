@@ -3,12 +3,15 @@
 The engine has read them from the footers of the files, and shows them only as text.
 """
 
+import logging
 import re
 from typing import Any
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
+from datafusion.catalog import Table
 
+from caraway_core.tables import TableSpec
 from caraway_engine.join_orders import sampled
 from caraway_engine.join_orders.facts import ColumnFacts, RowFacts
 
@@ -19,6 +22,7 @@ _NUMBERS = re.compile(rf"\(Col\[(\d+)\]: Min={_NUMBER} Max={_NUMBER}")
 _DAYS = re.compile(rf"\(Col\[(\d+)\]: Min={_DAY} Max={_DAY}")
 _NAME = "measured"
 _ROWS_READ, _MOST_COLUMNS = 8192, 100
+logger = logging.getLogger(__name__)
 
 
 def facts(table: Any, schema: pa.Schema, *, may_read: bool = False) -> RowFacts | None:
@@ -66,3 +70,17 @@ def _days(parts: list[str]) -> float:
     """Return a day since 1970; a day more or less does not matter."""
     year, month, day = map(int, parts)
     return (year - 1970) * 365.2425 + (month - 1) * 30.437 + day - 1
+
+
+def file_facts(spec: TableSpec, table: Table) -> RowFacts | None:
+    """Return what Parquet files on this machine say of their rows; None for other tables.
+
+    Object stores are not asked: a question to them takes longer than many statements.
+    """
+    if not spec.scans or any(each.store or each.format != "parquet" for each in spec.scans):
+        return None
+    try:
+        return facts(table, spec.schema, may_read=True)
+    except Exception:
+        logger.debug("no facts of files", exc_info=True)
+        return None

@@ -12,12 +12,12 @@ from datafusion import SessionContext
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
+    arithmetic,
     combined,
     constant_columns,
     constant_keys,
     constants,
     embedded,
-    false_orders,
     finer_moments,
     float_forms,
     floats,
@@ -25,8 +25,8 @@ from caraway_engine.known_faults import (
     joining,
     lengths,
     merged_lists,
+    misread_orders,
     moments,
-    negated_bits,
     null_keys,
     ordering,
     overflow,
@@ -37,14 +37,12 @@ from caraway_engine.known_faults import (
     repeated,
     repeated_keys,
     right_joins,
-    rounding,
     rows_of_nothing,
     scopes,
     sort_keys,
     subqueries,
     sums,
     syntax,
-    unordered,
     windows,
     xors,
 )
@@ -147,7 +145,7 @@ def mend(
         or pulled_up.may_apply(lower)
         or patterns.may_apply(lower)
         or xors.may_apply(words)
-        or unordered.may_apply(lower)
+        or misread_orders.may_order_aggregates(lower)
         or finer_moments.may_apply(words)
         or recursion.may_apply(lower)
     )
@@ -236,7 +234,7 @@ def _mended(
     has_fractions = finer_moments.may_apply(words)
     has_order = "order" in words
     compares_columns = constant_columns.may_apply(words)
-    has_bits = negated_bits.may_apply(words)
+    has_bits = arithmetic.may_negate_bits(words)
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)
     found = list(scopes.scopes(statement))
@@ -252,17 +250,17 @@ def _mended(
         if may_pull_up:
             pulled_up.check(scope, types)
         if "over" in words or "time" in words:
-            is_needed |= false_orders.mend(scope, types)
+            is_needed |= misread_orders.mend_sorted(scope, types)
         if "over" in words:
             is_needed |= free_frames.mend(scope, types)
         if "round" in words:
-            is_needed |= rounding.mend(scope, types)
+            is_needed |= arithmetic.mend_rounding(scope, types)
         if has_fractions:
             is_needed |= finer_moments.mend(scope, types)
         if has_bits:
-            is_needed |= negated_bits.mend(scope)
+            is_needed |= arithmetic.mend_bits(scope)
         if has_order:
-            is_needed |= unordered.mend(scope)
+            is_needed |= misread_orders.mend_aggregates(scope)
         if has_order or "distinct" in words:
             is_needed |= repeated_keys.mend(scope)
         types.types_of(

@@ -1,6 +1,6 @@
 """Runs statements over remote tables: pushes parts of their plans down to databases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -13,7 +13,10 @@ from datafusion.catalog import Table
 from caraway_core.statements import MERGES
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable, TableSpec
+from caraway_core.work import SourceQuery
+from caraway_engine.execution.streams import OwnStream
 from caraway_engine.remote import natively
+from caraway_engine.remote.streams import OwnBatch
 from caraway_engine.rows import plain
 from caraway_engine.scans import tables
 from caraway_engine.sessions import writes
@@ -27,6 +30,7 @@ from caraway_engine.statements.plan_facts import Operation
 if TYPE_CHECKING:
     from caraway_engine.remote.pushing import PushedPlan
     from caraway_engine.sessions.registered import Registered
+PLAN_TYPE = "answered_by_database"
 
 
 class AnsweredPlans:
@@ -153,7 +157,6 @@ class AnsweredPlans:
         """
         if not all(map(pa.types.is_string, made.schema.types[:2])):
             return made
-        from caraway_engine.remote.explained import AnsweredExplain
 
         is_run = made.plan.facts.operation is Operation.ANALYZE
         is_query = behind.facts.operation is Operation.QUERY and not behind.is_product
@@ -221,3 +224,36 @@ class AnsweredPlans:
         with self._lock:
             self._pushed[plan] = pushed_plan
         return pushed_plan
+
+
+class AnsweredExplain(OwnStream):
+    """The rows of an EXPLAIN, and after them one for each statement that a database answers.
+
+    `queries` is called after the last row, because scans are worded when their plan begins.
+    """
+
+    def __init__(
+        self, rows: Any, queries: Callable[[], Sequence[SourceQuery]], schema: pa.Schema
+    ) -> None:
+        self._rows = rows
+        self._queries: Callable[[], Sequence[SourceQuery]] | None = queries
+        self._schema = schema
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._rows.__anext__()
+        except StopAsyncIteration:
+            queries, self._queries = self._queries, None
+            found = queries() if queries is not None else ()
+            if not found:
+                raise
+            kinds, statements = self._schema.types[:2]
+            columns = [
+                pa.array([PLAN_TYPE] * len(found)).cast(kinds),
+                pa.array([each.sql for each in found]).cast(statements),
+            ]
+            return OwnBatch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def close(self) -> None:
+        if isinstance(self._rows, OwnStream):
+            self._rows.close()

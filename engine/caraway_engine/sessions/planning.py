@@ -15,7 +15,7 @@ from caraway_core.ids import TableName
 from caraway_core.sqltext import explained
 from caraway_core.statements import MERGES, Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
-from caraway_engine.execution import frugal, whole_reads
+from caraway_engine.execution import frugal
 from caraway_engine.known_faults import PlannedStatement, leaves, names
 from caraway_engine.rows import coercion
 from caraway_engine.searching import embedding
@@ -102,7 +102,7 @@ class StatementPlanner:
         may_repeat = plan.effect.written is None and is_plain
         start = partial(self.reruns.start, plan)
         if plan.stored and plan.facts.names_columns_only:
-            start = partial(whole_reads.start, self._contexts, self.reruns.dataframe(plan))
+            start = partial(frugal.start_whole_read, self._contexts, self.reruns.dataframe(plan))
         if not plan.facts.functions.isdisjoint(embedding.CALLING):
             # Threads of the engine wait for models as they do for databases. Calls of models are
             # not free, so that none begins before it is known where the statement runs.

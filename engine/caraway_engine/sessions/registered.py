@@ -14,13 +14,13 @@ from caraway_core.manifest.texts.names import SOURCE_SCHEMA
 from caraway_core.statements import MERGES, CatalogSnapshot, Statement
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine import known_faults, stored
-from caraway_engine.errors import failures, refusals
+from caraway_engine.errors import failures
 from caraway_engine.execution import contexts
 from caraway_engine.execution.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.join_orders import RowFacts
+from caraway_engine.join_orders import RowFacts, described
 from caraway_engine.rows.held import Chunks, NoChunks
-from caraway_engine.scans import measured, object_stores, presence, tables
+from caraway_engine.scans import object_stores, presence, tables
 from caraway_engine.searching import embedding
 from caraway_engine.sessions import spec_facts, typed_values
 from caraway_engine.sessions.calls import CallingText, StandIn
@@ -110,7 +110,7 @@ class Registered:
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])
             except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
-                failed[name] = refusals.reason(name, exc)
+                failed[name] = failures.reason(name, exc)
         failed.update(self._add_views(views, note))
         note(None)
         self.failed = frozenset(failed)
@@ -240,7 +240,7 @@ class Registered:
         if name in self.versions.by_name:
             return self.versions.facts(name)
         if name not in self._facts and name in self.installed:
-            self._facts[name] = measured.facts(*self.installed[name])
+            self._facts[name] = described.file_facts(*self.installed[name])
         return self._facts.get(name)
 
     def physical_plan(self, name: TableName) -> ExecutionPlan:

@@ -22,7 +22,7 @@ from caraway_core.statements.questions import (
 from caraway_core.statements.searches import StatementSearch
 from caraway_core.work import SourceQuery
 from caraway_engine import stored
-from caraway_engine.execution import profiling
+from caraway_engine.execution import streams
 from caraway_engine.execution.contexts import Pools
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
@@ -125,7 +125,7 @@ class Session:
         startable = self._tasks.startable(task, inputs)
         stream = self._begin(startable)
         if task.is_profiled and (executed := startable.executed) is not None:
-            stream.traits.profile = lambda: TaskProfile(operators=profiling.operators(executed()))
+            stream.traits.profile = lambda: TaskProfile(operators=streams.operators(executed()))
         return stream
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:

@@ -1,4 +1,9 @@
-"""Watches engine processes: their memory, and whether they stop cancelled work."""
+"""Watches engine processes: their memory, their planning, and whether they stop cancelled work.
+
+The planning of a statement has a limit of processor time, so that a statement may wait for a store,
+for rows or for its turn. The process is asked how much it has used. One that does not reply,
+although it runs nothing else, plans in native code, which holds the interpreter.
+"""
 
 import asyncio
 import logging
@@ -6,10 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from caraway_core.concurrency import tasks
-from caraway_executor.engines import planning, withdrawing
-from caraway_executor.engines.causes import Cause
+from caraway_core.errors import QueryTimeoutError
+from caraway_executor.engines.causes import (
+    Cause,
+    EngineLostError,
+    EngineMovedError,
+    NotBegunError,
+    SilentError,
+)
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
+from caraway_executor.engines.works import Work
 from caraway_executor.resources.calm import Idle, IdleStart
 from caraway_executor.resources.starving import PROBE_AFTER_S, SHORTLY_S, STARVED_CORES, STARVED_S
 from caraway_executor.resources.usage import (
@@ -42,6 +54,7 @@ _STARVED_REST_S = 30.0
 """As `_REST_S`: what keeps the threads mostly ends, and then its plans and rows are still there."""
 _SILENT_AT_REST_S = 1.0
 """The same limit if it uses no processor: a busy host may have given it none."""
+_NO_REPLY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +112,7 @@ class Watch:
             process.kill(Cause.CLOSED)
             return
         seat.wake(process, now_s, _REST_S if process.probed_s is None else _STARVED_REST_S)
-        planning.look(seat, process, now_s)
+        limit_planning(seat, process, now_s)
         ceiling, used_bytes = seat.options.memory_bytes, anonymous_bytes(process.pid)
         if (
             process.is_silent
@@ -116,12 +129,12 @@ class Watch:
         elif seat.is_shared and process.works and self._is_silent(process, now_s):
             process.is_silent, process.silent_bytes = True, used_bytes
             seat.rest(process, now_s)
-            withdrawing.from_silent(process)
+            withdraw_from_silent(process)
         elif seat.is_shared and process.works and self._is_starved(process, now_s):
             assert process.probed_s is not None
             process.is_silent, process.silent_bytes = True, used_bytes
             seat.rest(process, now_s)
-            withdrawing.from_starved(process, process.probed_s, SHORTLY_S)
+            withdraw_from_starved(process, process.probed_s, SHORTLY_S)
         elif process.registering_since_s and now_s - process.registering_since_s > _VIEW_S:
             process.kill(Cause.HUNG, f"a view was not planned within {_VIEW_S:g} s")
         else:
@@ -204,3 +217,62 @@ class Watch:
             process.kill(Cause.HUNG, "work continued after it was cancelled")
         else:
             process.has_stopped = False
+
+
+def withdraw_from_silent(process: EngineProcess) -> None:
+    """Withdraw work without results: statements, and whatever was not started."""
+    for number, work, answer, _ in process.under_way():
+        if answer is None or (work.is_begun and not work.is_users):
+            continue
+        process.abandon(number)
+        if not answer.done():
+            answer.set_exception(SilentError() if work.is_begun else NotBegunError())
+
+
+def withdraw_from_starved(process: EngineProcess, since_s: float, before_s: float) -> None:
+    """Withdraw work without results that has begun since a time, or up to `before_s` earlier.
+
+    What began later does not keep the threads, so that another process may run it next to others.
+    What began shortly before may, so it runs alone. Everything else continues.
+    """
+    for number, work, answer, stream in process.under_way():
+        is_later = work.began_s >= since_s
+        if work.is_stopped or work.began_s < since_s - before_s:
+            continue
+        if answer is not None and (is_later or work.is_users):
+            process.abandon(number)
+            if not answer.done():
+                answer.set_exception(NotBegunError() if is_later else SilentError())
+        elif stream is not None and work.is_users and not stream.has_rows:
+            process.abandon(number)
+            stream.end(EngineMovedError() if is_later else EngineLostError(Cause.HUNG))
+
+
+def limit_planning(seat: Seat, process: EngineProcess, now_s: float) -> None:
+    """Refuse the statements of a process whose planning has exceeded the limit."""
+    limit_s = seat.options.settings.planning_timeout_s
+    if not limit_s:
+        return
+    for number, work in process.unanswered():
+        if now_s - work.began_s <= limit_s:
+            continue
+        if work.planned_s > limit_s or _is_busy(seat, process, work, limit_s, now_s):
+            process.refuse(number, _refusal(limit_s))
+            if not seat.is_shared:
+                process.kill(Cause.HUNG, "planning did not end")
+        elif work.asked_s is None:
+            process.ask_planning(number)
+
+
+def _is_busy(seat: Seat, process: EngineProcess, work: Work, limit_s: float, now_s: float) -> bool:
+    """Return whether a process that plans one statement does not reply, and computes."""
+    if seat.is_shared or work.asked_s is None or now_s - work.asked_s <= _NO_REPLY_S:
+        return False
+    return used_s(process.pid) > limit_s
+
+
+def _refusal(limit_s: float) -> QueryTimeoutError:
+    return QueryTimeoutError(
+        f"the statement was not planned within {limit_s:g} s; write it with fewer joins, "
+        "subqueries and conditions, or raise runtime.query.planning_timeout"
+    )

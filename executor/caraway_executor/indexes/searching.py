@@ -19,9 +19,8 @@ from caraway_search import found_rows
 from caraway_search.hits import Hits
 from caraway_search.queries.parsing import parse
 from caraway_search.queries.tree import QueryNode
-from caraway_search.text import numbers
 from caraway_search.text.segment import TextIndexSpec, TextSegment
-from caraway_search.text.statistics import ColumnStatistics, TextStatistics
+from caraway_search.text.statistics import ColumnStatistics, TextStatistics, packed, unpacked
 from caraway_search.vector_scores import METRICS
 from caraway_search.vectors import searching
 from caraway_search.vectors.exact import QueryVector
@@ -161,11 +160,11 @@ class _SearchedWords:
             for each in self.found
         ]
         none = TextStatistics({name: ColumnStatistics() for name in self.columns})
-        return numbers.packed(TextStatistics.merged([none, *parts]), self.query, self.columns)
+        return packed(TextStatistics.merged([none, *parts]), self.query, self.columns)
 
     def hits(self, statistics: Sequence[int], limit: int, masks: Masks) -> list[_PlacedHits]:
         """The best rows of each segment."""
-        text_statistics = numbers.unpacked(statistics, self.query, self.columns)
+        text_statistics = unpacked(statistics, self.query, self.columns)
         found = []
         for each in self.found:
             mask = _joined(masks, self.units, each.places)

@@ -10,7 +10,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from caraway_engine.execution import returning
+from caraway_engine.execution import threads
 
 FEWEST_ROWS = 16_384
 """Smaller indexes leave little behind, and the heap is locked meanwhile."""
@@ -30,7 +30,7 @@ def give_back_after(row_count: int) -> None:
 
 def give_back() -> None:
     """Return the free memory of this process to the system. Blocks, for some 0.4 s."""
-    returning.give_back()
+    threads.give_back()
     _trim_heaps()
 
 

@@ -23,9 +23,9 @@ from caraway_core.statements.questions import Answer, SearchQuestion, StatementQ
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
-from caraway_engine.execution.probing import Probe
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
+from caraway_engine.execution.threads import Probe
 from caraway_engine.rows.held import Chunk
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import ChunksAwayError, MissingChunks

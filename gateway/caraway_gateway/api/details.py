@@ -1,14 +1,14 @@
 """The route that describes one dataset or view: lineage, indexes, and what the manifest says."""
 
 import asyncio
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
 from caraway_acceleration.missing import NoDatasetError
-from caraway_assist.search.indexes import IndexState, TableIndex, indexes_of
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
@@ -20,13 +20,16 @@ from caraway_scheduler.catalog.states import DatasetState, Status, ViewState
 from caraway_serving import errors, scopes, shapes
 
 router = APIRouter(tags=["Datasets"])
+IndexState = Literal["ready", "waiting", "off"]
+"""`waiting`: it is built with the rows, or by the first search. `off`: searches compare all rows,
+because the manifest says so or the dataset is not accelerated."""
 
 
 class IndexEntry(BaseModel):
     """An index of a dataset. `state` says whether searches and look-ups use it now."""
 
     kind: str
-    columns: list[str]
+    columns: tuple[str, ...]
     state: IndexState
 
 
@@ -89,11 +92,11 @@ def _document(
     catalog, dispatch = services.catalog, services.dispatch
     table_lineage = lineage.of(name, catalog.datasets, catalog.views, dispatch.views())
     declared: Dataset | View
-    indexes: list[TableIndex] = []
+    indexes: list[IndexEntry] = []
     if isinstance(state, DatasetState):
         declared, kind = state.dataset, "dataset"
         are_built = services.search.warm_up.has_built(name)
-        indexes += indexes_of(state, are_built=are_built)
+        indexes += _indexes_of(state, are_built=are_built)
     else:
         declared, kind = state.view, "view"
     return {
@@ -105,10 +108,7 @@ def _document(
         "sql": lineage.query_of(declared),
         "reads": list(table_lineage.reads),
         "read_by": list(table_lineage.read_by),
-        "indexes": [
-            {"kind": each.kind, "columns": list(each.columns), "state": each.state}
-            for each in indexes
-        ],
+        "indexes": [each.model_dump() for each in indexes],
         "definition": None,
     }
 
@@ -124,3 +124,25 @@ async def _definition(services: Services, name: TableName) -> dict[str, Any] | N
         if excerpt is None
         else {"file": excerpt.file, "line": excerpt.line, "text": excerpt.text}
     )
+
+
+def _indexes_of(state: DatasetState, *, are_built: bool) -> Iterator[IndexEntry]:
+    """Yield the indexes of a dataset; `are_built` is True if those for searches are built."""
+    loaded: IndexState = "ready" if state.version is not None else "waiting"
+    acceleration, search = state.dataset.acceleration, state.dataset.search
+    if acceleration is not None:
+        if acceleration.primary_key:
+            yield IndexEntry(kind="primary key", columns=acceleration.primary_key, state=loaded)
+        for index in acceleration.indexes:
+            yield IndexEntry(
+                kind="unique" if index.is_unique else "lookup", columns=index.columns, state=loaded
+            )
+    searched: IndexState = loaded if are_built else "waiting"
+    if acceleration is None:
+        searched = "off"
+    for embedded in search.embedded:
+        kept = searched if search.vectors.is_indexed else "off"
+        yield IndexEntry(kind="vector", columns=(embedded.column,), state=kept)
+    if search.keywords:
+        columns = tuple(each.column for each in search.keywords)
+        yield IndexEntry(kind="text", columns=columns, state=searched)

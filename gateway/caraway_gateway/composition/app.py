@@ -32,7 +32,6 @@ from caraway_gateway.api import (
     status,
     tools,
     verdicts,
-    workers,
 )
 from caraway_gateway.api.chat import routes as chat
 from caraway_gateway.api.error_shapes import SHAPES
@@ -54,10 +53,8 @@ from caraway_gateway.api.sql import stages
 from caraway_gateway.services import Services
 from caraway_serving import console, failures
 from caraway_serving.gates.access import AccessGate
-from caraway_serving.gates.bounds import BodyGate
-from caraway_serving.gates.limiting import LimitGate
+from caraway_serving.gates.limiting import BodyGate, LimitGate, StopGate
 from caraway_serving.gates.observing import ObservationGate
-from caraway_serving.gates.stopping import StopGate
 from caraway_serving.room import BodyMemory
 from caraway_serving.routes import redirect_slashes
 
@@ -78,7 +75,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     cdc.router,
     catalogs.router,
     models.router,
-    workers.router,
     functions.router,
     embeddings.router,
     pods.router,

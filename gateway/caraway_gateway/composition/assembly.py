@@ -32,8 +32,7 @@ from caraway_gateway.iceberg.service import IcebergTables
 from caraway_gateway.mcp.endpoint import McpEndpoint
 from caraway_gateway.metrics import engines as engine_metrics
 from caraway_gateway.services import Connection, ManifestInForce, Services
-from caraway_scheduler.catalog import catalog_tables, descriptions, missing, primary_keys
-from caraway_scheduler.catalog import functions as function_listing
+from caraway_scheduler.catalog import missing, primary_keys, runtime_tables
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.table_definitions import TableDefinitions
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
@@ -41,8 +40,7 @@ from caraway_scheduler.dispatch.wrappers.defining import DefiningDispatch
 from caraway_scheduler.dispatch.wrappers.describing import DescribingDispatch
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.dispatch.wrappers.renewing import RenewingDispatch
-from caraway_scheduler.history.executors import recorder
-from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
+from caraway_scheduler.history.tasks import HistorySettings, TaskHistory, work_recorder
 from caraway_scheduler.history.verdicts import VerdictFile
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
@@ -78,7 +76,7 @@ async def services(
     backend = replace(backend, dispatch=FunctionDispatch(dispatched, functions))
     keyring = security.keyring(manifest, secrets)
     history = _history(settings, data, secrets, stack)
-    backend.record_work(recorder(history))
+    backend.record_work(work_recorder(history))
     stored = await storage.opened(manifest, secrets, data, stack, backend)
     owner = JobOwner.beginning(backend.scheduler_id or data.node_id)
     cache = _cache(settings)
@@ -223,16 +221,16 @@ def _catalog(
     system: Mapping[TableName, SystemTable] = {
         TableName("task_history"): history.table,
         TableName("engines"): lambda _viewer: engine_metrics.table(backend.engines()),
-        TableName("functions"): lambda _viewer: function_listing.table(functions.declared),
+        TableName("functions"): lambda _viewer: runtime_tables.functions_table(functions.declared),
         TableName("executors"): lambda _viewer: listing.table(backend.dispatch.executors()),
         TableName("partitions"): lambda _viewer: accelerations.partitions(),
         TableName("primary_keys"): lambda _viewer: primary_keys.table(
             accelerations.catalog.datasets
         ),
-        TableName("catalog_tables"): lambda _viewer: catalog_tables.table(
+        TableName("catalog_tables"): lambda _viewer: runtime_tables.catalog_tables(
             accelerations.catalog.source_catalogs.states
         ),
-        TableName("descriptions"): lambda _viewer: descriptions.table(
+        TableName("descriptions"): lambda _viewer: runtime_tables.descriptions_table(
             accelerations.catalog.datasets, accelerations.catalog.views
         ),
     }

@@ -13,7 +13,7 @@ from caraway_core import ray_nodes
 from caraway_core.errors import ManifestError
 from caraway_core.loading import imports, registry
 from caraway_core.manifest import view_searches
-from caraway_core.manifest.secrets import secret_references
+from caraway_core.manifest.secrets import references
 from caraway_core.process import arrow_memory, cores, exiting, logs
 from caraway_core.process.data_directory import DataDirectory
 from caraway_core.settings import RunOptions, SchedulerOptions
@@ -99,7 +99,7 @@ def validate(path: Path, *, with_secrets: bool = True) -> int:
     manifest = manifests.load(path, checks_params=True)
     problems = list(view_searches.problems(manifest))
     if with_secrets:
-        problems += secret_references.problems(manifest, os.environ)
+        problems += references.problems(manifest, os.environ)
     if problems:
         raise ManifestError(problems)
     # Imported here: most manifests have no function, and no view that searches.

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.ids import JobId
-from caraway_core.statements.answer_parts import AnswerPart
 from caraway_gateway.api.queries import submissions
 from caraway_gateway.flight import actions
 from caraway_gateway.flight.callers import Caller
@@ -22,6 +21,20 @@ from caraway_serving.formats import columns
 FOLDER = "queries"
 # No SQL text begins with NUL, so no statement is taken for the ticket of a part.
 _TICKET = re.compile(rb"\0queries/([^/]{1,64})/([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPart:
+    """A part of the answer of an asynchronous query: what to fetch, how much it is, and where.
+
+    `locations` are the addresses that have it; empty: the server of the parts.
+    """
+
+    job_id: JobId
+    index: int
+    row_count: int
+    size_bytes: int
+    locations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

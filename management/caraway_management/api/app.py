@@ -37,8 +37,7 @@ from caraway_management.api import (
     tally,
 )
 from caraway_management.api.access import INSTANCE
-from caraway_management.api.forwarded import ForwardedGate
-from caraway_management.api.json_bodies import JsonGate
+from caraway_management.api.gates import ForwardedGate, JsonGate
 from caraway_management.api.mcp.endpoint import McpGate, ServedRoutes
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.services import Services

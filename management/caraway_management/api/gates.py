@@ -1,24 +1,36 @@
-"""The gates of every request: an id, a limit of its body, a record of refused changes."""
+"""The gates of every request: its id, its client, limits and rules of its body, refused changes."""
 
 import logging
 import re
 import time
 import uuid
+from collections.abc import Sequence
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caraway_core.errors import CarawayError
 from caraway_management.api import failures
 from caraway_management.api.access import Change, activity
+from caraway_management.domain import proxies
+from caraway_management.domain.proxies import Network
+from caraway_management.domain.refusals import RefusedError
 from caraway_management.services import Services
+from caraway_serving import parsing
+from caraway_serving.errors import RefusedRequestError
+from caraway_serving.replaying import replayed
 
 logger = logging.getLogger(__name__)
 MOST_BODY_BYTES = 1024 * 1024
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+MOST_VALUES = 50_000
+"""The values of a body, in all its lists and objects."""
+_TOKENS = "/api/oauth/token"
+"""Reads its body itself: its errors have the form of RFC 6749."""
 
 
 class RequestIdGate:
@@ -149,3 +161,57 @@ class RecordGate:
         except CarawayError as exc:
             # The refusal itself has been answered.
             logger.warning("a refused change is not recorded", extra={"reason": str(exc)})
+
+
+class ForwardedGate:
+    """Replaces the peer of a connection: rates, lock-outs and the activity log count by it."""
+
+    def __init__(self, app: ASGIApp, trusted: Sequence[Network]) -> None:
+        self._app = app
+        self._trusted = trusted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        peer = scope.get("client")
+        if self._trusted and peer:
+            forwarded = Headers(scope=scope).getlist("x-forwarded-for")
+            address = proxies.client_address(peer[0], forwarded, self._trusted)
+            if address != peer[0]:
+                scope["client"] = (address, 0)
+        await self._app(scope, receive, send)
+
+
+class JsonGate:
+    """Refuses JSON that is nested too deeply, has too many values or a key twice, and the like."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _has_json(scope):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return
+        try:
+            if body:
+                await parsing.parsed_within(None, body, parsing.json, MOST_VALUES)
+        except RefusedRequestError as exc:
+            refusal = RefusedError(exc.status, exc.message, form=[exc.message])
+            await failures.answer(request, refusal)(scope, receive, send)
+            return
+        await self._app(scope, replayed(body, receive), send)
+
+
+def _has_json(scope: Scope) -> bool:
+    """Return whether a request has a JSON body that is for a route here, not for a runtime."""
+    if scope["type"] != "http" or "queries" in scope["path"].split("/"):
+        return False
+    if scope["path"] == _TOKENS:
+        return False
+    kind = Request(scope).headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (
+        kind.startswith("application/") and kind.endswith("+json")
+    )

@@ -1,4 +1,4 @@
-"""Creates, changes, deletes and revives projects."""
+"""Creates, changes, pauses, resumes, deletes and revives projects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -157,3 +157,27 @@ def _place(around: ProjectContext, project: Project, changes: Mapping[str, Any])
     project.region, project.cluster_name = around.platform.check_placement(
         region, cluster, around.org.name
     )
+
+
+def pause(project: Project, now: datetime) -> None:
+    """Pause a project.
+
+    Raises:
+        RefusedError: it is paused.
+    """
+    if project.paused_at is not None:
+        raise refusals.conflict("the project is paused already", "project_paused")
+    project.paused_at = now
+    touch(project, now)
+
+
+def resume(project: Project, now: datetime) -> None:
+    """Resume a project. It runs with the next deployment.
+
+    Raises:
+        RefusedError: it is not paused.
+    """
+    if project.paused_at is None:
+        raise refusals.conflict("the project is not paused", "project_not_paused")
+    project.paused_at = None
+    touch(project, now)

@@ -24,13 +24,7 @@ from caraway_operator.manifests import DesiredCluster
 from caraway_operator.policy import decisions, status
 from caraway_operator.policy.decisions import Decision
 from caraway_operator.policy.status import ClusterFacts
-from caraway_operator.reconciling import (
-    cluster_events,
-    key_refreshing,
-    observed_state,
-    sampling,
-    volume_expansion,
-)
+from caraway_operator.reconciling import cluster_events, observed_state, patches, sampling
 from caraway_operator.reconciling.desired_state import FRESH_S, DesiredState, DesiredStateReader
 from caraway_operator.reconciling.reconcile_cache import ReconcileCache
 from caraway_operator.reconciling.sampling import LoadSampler
@@ -267,7 +261,7 @@ class Reconciler:
     async def _expand_volumes(self, facts: ClusterFacts, settled: Sequence[Object]) -> list[str]:
         failures = []
         claims = observed_state.volume_claims(self._objects, facts)
-        for expansion in volume_expansion.expansions(settled, claims):
+        for expansion in patches.expansions(settled, claims):
             try:
                 answer = await self._kube.merge(
                     VOLUME_CLAIM, facts.namespace, expansion.claim, expansion.patch
@@ -284,7 +278,7 @@ class Reconciler:
     async def _refresh_keys(self, facts: ClusterFacts, desired: DesiredCluster) -> list[str]:
         failures = []
         pods = observed_state.scheduler_pods(self._objects, facts)
-        for pod, patch in key_refreshing.refreshes(desired, pods):
+        for pod, patch in patches.refreshes(desired, pods):
             try:
                 answer = await self._kube.merge(POD, facts.namespace, pod, patch)
             except errors.ObjectNotFoundError:

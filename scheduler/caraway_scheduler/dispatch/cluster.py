@@ -48,9 +48,8 @@ from caraway_scheduler.dispatch.planning import following
 from caraway_scheduler.dispatch.planning.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.planning.following import KnownLogs
 from caraway_scheduler.dispatch.planning.local_engine import LocalEngine
-from caraway_scheduler.dispatch.single.lookups import LookupRunner
 from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.single.whole import WholeRunner
+from caraway_scheduler.dispatch.single.whole import LookupRunner, WholeRunner
 from caraway_scheduler.dispatch.stages.staging import StagedRunner
 from caraway_scheduler.dispatch.tasks.quarantine import Quarantine
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports

@@ -1,4 +1,4 @@
-"""Keeps finished tasks in memory for the table `runtime.task_history`."""
+"""Keeps finished tasks in memory for the table `runtime.task_history`, also those of executors."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -10,6 +10,8 @@ import pyarrow as pa
 from caraway_core.concurrency.clocks import NanosecondsClock
 from caraway_core.concurrency.quotas import Quota, QuotaLimits
 from caraway_core.ids import NodeId, PrincipalId
+from caraway_scheduler.dispatch.tasks.reports import FinishedTask
+from caraway_serving import spans
 from caraway_serving.spans import Span
 
 _NS = 1_000_000_000
@@ -36,6 +38,7 @@ SCHEMA = pa.schema(
         pa.field("node_id", pa.string(), nullable=False),
     ]
 )
+FRAGMENT_TASK = "sql_fragment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +165,30 @@ def _size(record: TaskRecord) -> int:
     texts = (record.input, record.captured_output or "", record.error_message or "")
     labels = sum(len(name) + len(value) for name, value in record.labels.items())
     return _RECORD_BYTES + sum(map(len, texts)) + labels
+
+
+def work_recorder(history: TaskHistory) -> Callable[[FinishedTask], None]:
+    """Return a function that adds completed work to the history."""
+
+    def record(ran: FinishedTask) -> None:
+        span = spans.current.get() or spans.start(None)
+        history.add(
+            TaskRecord(
+                span=span.child(),
+                task=FRAGMENT_TASK,
+                input=f"{ran.stage}: {ran.note}",
+                start_ns=ran.ended_ns - int(ran.elapsed_ms * 1e6),
+                end_ns=ran.ended_ns,
+                labels={
+                    "query_id": ran.query_id,
+                    "stage": ran.stage,
+                    "task": str(ran.number),
+                    "rows_produced": str(ran.rows),
+                    "bytes_produced": str(ran.size_bytes),
+                },
+                node_id=ran.executor_id,
+                principal=span.principal,
+            )
+        )
+
+    return record

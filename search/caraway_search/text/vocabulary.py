@@ -1,4 +1,4 @@
-"""The sorted terms of one column, read in place from one run of bytes."""
+"""The sorted terms of one column, read in place from one run of bytes, and edits between terms."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -9,8 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-from caraway_search.text import edits
 
 _BLOCK = 32
 """One term of each block is kept as an object, which is faster to compare."""
@@ -65,7 +63,7 @@ class Vocabulary(Sequence[bytes]):
         array1_ds = [np.zeros(0, np.int64)]
         for length in range(len(term) - distance, len(term) + distance + 1):
             if (same := self._by_length.get(length)) is not None:
-                away = edits.distances(term, same.letters, distance)
+                away = distances(term, same.letters, distance)
                 array1_ds.append(same.numbers[away == distance])
         return np.sort(np.concatenate(array1_ds))
 
@@ -85,6 +83,38 @@ class Vocabulary(Sequence[bytes]):
         for number, term in enumerate(terms):
             numbers[len(term)].append(number)
         return {
-            length: _SameLength(np.array(ns), edits.letters([terms[n] for n in ns], length))
+            length: _SameLength(np.array(ns), letters([terms[n] for n in ns], length))
             for length, ns in numbers.items()
         }
+
+
+def letters(terms: Sequence[str], length: int) -> NDArray[np.uint32]:
+    """The characters of terms of one length: first those of all terms, then the second ones."""
+    if length == 0:
+        return np.zeros((0, len(terms)), np.uint32)
+    table = np.array(terms, f"<U{length}").view(np.uint32).reshape(len(terms), length)
+    return np.ascontiguousarray(table.T)
+
+
+def distances(term: str, others: NDArray[np.uint32], most: int) -> NDArray[np.int8]:
+    """The least edits from a term to each of `letters`; above `most` a number only says "more".
+
+    An edit inserts, removes or changes a character, or swaps two neighbours. Rows of the usual
+    table are computed for all terms together, and only near its diagonal.
+    """
+    width, count = others.shape
+    far = np.full(count, most + 1, np.int8)
+    row = [np.full(count, min(j, most + 1), np.int8) for j in range(width + 1)]
+    before = row
+    for i, letter in enumerate(term, 1):
+        two_before, before = before, row
+        row = [far] * (width + 1)
+        row[0] = np.full(count, min(i, most + 1), np.int8)
+        for j in range(max(1, i - most), min(width, i + most) + 1):
+            best = np.minimum(before[j], row[j - 1]) + np.int8(1)
+            best = np.minimum(best, before[j - 1] + (others[j - 1] != ord(letter)))
+            if i > 1 and j > 1:
+                swapped = (others[j - 2] == ord(letter)) & (others[j - 1] == ord(term[i - 2]))
+                best = np.where(swapped, np.minimum(best, two_before[j - 2] + np.int8(1)), best)
+            row[j] = np.minimum(best, far)
+    return row[width]

@@ -18,6 +18,7 @@ from tests.kit.scripted_chat import ScriptedChat
 from tests.kit.scripted_provider import completion
 
 ASKED = [{"role": "system", "content": "rules"}, {"role": "user", "content": "how many?"}]
+SQL = "SELECT 1 AS x"
 
 
 async def attempt(sql: str) -> str:
@@ -117,3 +118,41 @@ async def test_parts_of_an_answer_are_one_text() -> None:
     said["choices"][0]["message"]["content"] = [thought, {"type": "text", "text": "SELECT good"}]
     written = await generating.generate(ASKED, ScriptedChat([said]).chat, attempt)
     assert written.sql == "SELECT good"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SQL,
+        f"{SQL};",
+        f"```sql\n{SQL};\n```",
+        f"```\n{SQL}\n```\nThis query returns one.",
+        f"Here is the query:\n\n```sql\n{SQL}\n```",
+        f"Here is the query: {SQL}",
+        f"<think>SELECT nothing? no</think>\n{SQL}",
+        f"-- {SQL}",
+        f"SQL: {SQL}",
+        f"`{SQL}`",
+        f"{SQL}; DROP TABLE orders",
+        f"```sql\n{SQL}",
+        f"```text\nlook\n```\n```sql\n{SQL}\n```",
+    ],
+)
+def test_the_first_statement_is_returned(text: str) -> None:
+    assert generating.first_statement(text) == SQL
+
+
+@pytest.mark.parametrize("text", ["", "   ", "```sql\n```", "<think>SELECT 1"])
+def test_there_may_be_none(text: str) -> None:
+    assert generating.first_statement(text) == ""
+
+
+def test_what_is_no_query_is_left_to_the_engine() -> None:
+    assert generating.first_statement("DROP TABLE orders") == "DROP TABLE orders"
+    insert = "INSERT INTO t SELECT 1"
+    assert generating.first_statement(insert) == insert
+
+
+def test_semicolons_in_texts_do_not_end_it() -> None:
+    sql = "SELECT ';' AS a, \"b;\" FROM t -- c;"
+    assert generating.first_statement(sql).startswith("SELECT ';' AS a, \"b;\" FROM t")

@@ -12,10 +12,12 @@ import httpx
 import pytest
 
 from caraway_cluster.store import messages
-from caraway_cluster.store.application import BLOCK_BYTES, StoreApplication
+from caraway_cluster.store.application import BLOCK_BYTES, ByteRange, StoreApplication, parse_range
 from caraway_cluster.store.chunk_folder import ChunkFolder
 from caraway_plugins.stores.durable import UnfinishedFiles
 from tests.cluster.store.store_requests import CONTENT, PATH, SIGNED, name
+
+WHOLE = ByteRange(0, 10, is_whole=True)
 
 
 @pytest.fixture
@@ -264,3 +266,26 @@ async def test_a_disconnect_during_upload_leaves_no_files(
 
     await store(scope("PUT", 10), receive, send)
     assert not list((folder / ".unfinished").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("bytes=0-0", ByteRange(0, 1)),
+        ("bytes=2-5", ByteRange(2, 6)),
+        ("bytes=2-", ByteRange(2, 10)),
+        ("bytes=-3", ByteRange(7, 10)),
+        ("bytes=-30", ByteRange(0, 10)),
+        ("bytes=9-99", ByteRange(9, 10)),
+        ("bytes=10-", None),
+        ("bytes=-0", None),
+        ("", WHOLE),
+        ("bytes=-", WHOLE),
+        ("bytes=5-2", WHOLE),
+        ("bytes=0-1,3-4", WHOLE),
+        ("rows=0-1", WHOLE),
+        ("bytes=0-" + "9" * 40, WHOLE),
+    ],
+)
+def test_range_header_selects_bytes(header: str, expected: ByteRange | None) -> None:
+    assert parse_range(header, 10) == expected

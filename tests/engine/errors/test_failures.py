@@ -6,11 +6,13 @@ import re
 import pytest
 
 from caraway_core.errors import (
+    DatasetError,
     ExecutionError,
     InvalidQueryError,
     OutOfMemoryQueryError,
     TableNotFoundError,
 )
+from caraway_core.ids import TableName
 from caraway_engine.errors import engine_errors, failures
 from caraway_engine.errors.engine_errors import FaultOwner
 from caraway_engine.sessions.sessions import Session
@@ -91,6 +93,7 @@ MISTAKES = [
     ("SELECT sum(sum(i)) FROM t", "cannot be nested"),
     ("SELECT sum(i) FILTER (WHERE sum(i) > 1) FROM t", "'sum(t.i) FILTER (WHERE sum(t.i) > 1)'"),
 ]
+T = TableName("s.t")
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +175,27 @@ async def test_the_name_of_a_missing_table_is_whole(name: str) -> None:
     with pytest.raises(TableNotFoundError) as caught:
         await rows(session({"t": TABLE}), f'SELECT * FROM "{name}" WHERE 1 = 1')
     assert caught.value.table == name
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DatasetError("invalid", "it is none"), "it is none"),
+        (PermissionError(13, "Permission denied", "/secret/file"), "read: Permission denied"),
+        (ValueError("Error during planning: no"), "no"),
+    ],
+)
+def test_the_reason_is_that_of_the_error(error: Exception, words: str) -> None:
+    assert words in failures.reason(T, error)
+    assert "/secret" not in failures.reason(T, error)
+
+
+def test_a_defect_goes_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        assert "see the engine's log" in failures.reason(T, KeyError("inner"))
+    assert "inner" in caplog.text
+
+
+def test_an_end_of_the_process_is_passed_on() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        failures.reason(T, KeyboardInterrupt())

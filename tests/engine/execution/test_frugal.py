@@ -8,15 +8,20 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import OutOfMemoryQueryError
+from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
 from caraway_engine.execution import frugal
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
-from tests.kit.engine import session
+from caraway_executor.statements.local import LocalExecutor
+from tests.kit.engine import session, snapshot
+from tests.kit.stored import stored
 from tests.kit.tables import parquet
 
 COUNT = 200_000
 LIMIT_BYTES = 12 * 1024 * 1024
 """Half of what the rows take."""
+ROWS = pa.table({"n": list(range(COUNT)), "s": [str(number) for number in range(COUNT)]})
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +88,26 @@ async def test_a_join_of_a_union_ends_with_less_memory(tmp_path: Path) -> None:
             while True:
                 count += (await anext(stream)).to_pyarrow().num_rows
     assert count == 200
+
+
+@pytest.mark.parametrize(
+    ("sql", "largest", "rows"),
+    [
+        ("SELECT * FROM t", 65_536, ROWS),
+        ("SELECT s FROM t", 65_536, ROWS.select(["s"])),
+        ("SELECT n + 1 AS n FROM t WHERE n < 9000", 8_192, pa.table({"n": range(1, 9_001)})),
+        ("SELECT count(*) AS n FROM t", 1, pa.table({"n": [COUNT]})),
+    ],
+)
+async def test_batches_are_large_where_the_engine_has_no_work(
+    tmp_path: Path, sql: str, largest: int, rows: pa.Table
+) -> None:
+    executor = LocalExecutor(EngineSettings(2))
+    executor.install(snapshot({"t": await stored(tmp_path, ROWS)}))
+    stream = await executor.execute(new_query_id(), Statement(sql, {}))
+    batches = [batch async for batch in stream]
+    executor.close()
+    assert max(batch.num_rows for batch in batches) == largest
+    found = pa.Table.from_batches(batches, stream.schema).cast(rows.schema)
+    by = rows.column_names[0]
+    assert found.sort_by(by).equals(rows.sort_by(by))

@@ -16,7 +16,7 @@ from caraway_core.channels.channel import Channel
 from caraway_core.errors import ExecutionError
 from caraway_core.protocols.dispatch import StreamTraits
 from caraway_core.protocols.wrapped_streams import WrappedStream
-from caraway_executor.engines import shared_memory, withdrawing
+from caraway_executor.engines import shared_memory, watching
 from caraway_executor.engines.causes import NotBegunError
 from caraway_executor.engines.messages import BatchesSent, Stopped
 from caraway_executor.engines.process import EngineProcess
@@ -173,7 +173,7 @@ async def test_rows_whose_end_waits_are_withdrawn_while_threads_are_not_free() -
     async with served(FEW, answers=answers) as (process, _):
         opening = asyncio.ensure_future(process.open("slow"))
         await process.call("nothing")
-        withdrawing.from_starved(process, 0.0, 0.0)
+        watching.withdraw_from_starved(process, 0.0, 0.0)
         with pytest.raises(NotBegunError):
             await opening
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from caraway_cluster import head_signs
+from caraway_cluster import head
 from caraway_kube import naming
 from tests.operator.manifests.clusters import container, desired
 
@@ -31,7 +31,7 @@ def test_another_probe_handler_replaces_the_default() -> None:
 def test_the_probe_of_the_head_asks_for_its_file(
     tmp_path: Path, age_s: int | None, code: int
 ) -> None:
-    file = tmp_path / head_signs.ALIVE
+    file = tmp_path / head.ALIVE
     if age_s is not None:
         file.touch()
         os.utime(file, (time.time() - age_s,) * 2)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from caraway_cluster import head_signs
+from caraway_cluster import head
 from caraway_kube import naming
 from caraway_operator.manifests.meta import Object
 from tests.operator.manifests.clusters import EVERYTHING, container, desired, made, pod
@@ -317,7 +317,7 @@ def test_the_head() -> None:
     assert only["readinessProbe"]["tcpSocket"] == {"port": "gcs"}
     assert only["startupProbe"]["tcpSocket"] == {"port": "gcs"}
     [*shell, script] = only["livenessProbe"]["exec"]["command"]
-    assert shell == ["sh", "-c"] and f"{naming.DATA_DIR}/{head_signs.ALIVE}" in script
+    assert shell == ["sh", "-c"] and f"{naming.DATA_DIR}/{head.ALIVE}" in script
     assert pod(desired(), "head")["spec"]["serviceAccountName"] == "demo-system"
 
 

@@ -10,7 +10,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import DeclaredCatalog
 from caraway_core.protocols.catalog_sources import ListedTable
-from caraway_scheduler.catalog import catalog_tables, source_catalog_states, source_catalogs
+from caraway_scheduler.catalog import runtime_tables, source_catalog_states, source_catalogs
 from caraway_scheduler.catalog.source_catalog_states import SourceCatalogState
 
 SPEC: Any = object()
@@ -72,11 +72,11 @@ def test_a_failure_keeps_what_is_known() -> None:
 
 
 def test_all_names_are_a_table() -> None:
-    assert catalog_tables.table({}).num_rows == 0
-    found = catalog_tables.table({"pg": state(ListedTable("s", "t"))})
+    assert runtime_tables.catalog_tables({}).num_rows == 0
+    found = runtime_tables.catalog_tables({"pg": state(ListedTable("s", "t"))})
     assert found == pa.table(
         {"table_catalog": ["pg"], "table_schema": ["s"], "table_name": ["t"]},
-        schema=catalog_tables.SCHEMA,
+        schema=runtime_tables.CATALOG_TABLES,
     )
 
 

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_search.text.vocabulary import Vocabulary
+from caraway_search.text.vocabulary import Vocabulary, distances, letters
+from tests.kit.plain_bm25 import edits
 
 WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 FEW = st.text(alphabet="abé\U0001f986", max_size=5)
 TERMS = st.sets(WORD | FEW, max_size=150)
+SHORT_WORD = st.text("abcé中", min_size=1, max_size=7)
 
 
 def of(terms: set[str]) -> tuple[Vocabulary, list[str]]:
@@ -86,3 +88,30 @@ def test_a_number_beyond_the_terms_is_none_of_them() -> None:
     made, _ = of({"a", "b"})
     with pytest.raises(IndexError):
         made[2]
+
+
+@settings(max_examples=200, deadline=None)
+@given(SHORT_WORD, st.lists(SHORT_WORD, max_size=20), st.integers(1, 2))
+def test_distances_of_many_terms(term: str, others: list[str], most: int) -> None:
+    for length in range(8):
+        same = [other for other in others if len(other) == length]
+        found = distances(term, letters(same, length), most)
+        assert [min(int(n), most + 1) for n in found] == [
+            min(edits(term, o), most + 1) for o in same
+        ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHORT_WORD, st.sets(SHORT_WORD, max_size=80), st.integers(0, 2))
+def test_a_vocabulary_finds_terms(term: str, others: set[str], distance: int) -> None:
+    encoded = sorted(other.encode() for other in others)
+    vocabulary = Vocabulary.from_terms(pa.array(encoded, pa.large_binary()))
+    assert list(vocabulary) == encoded
+    near = [encoded[n].decode() for n in vocabulary.near(term, distance)]
+    assert sorted(near) == sorted(other for other in others if edits(term, other) == distance)
+    place = vocabulary.find(term)
+    assert (place is None) == (term not in others) and (
+        place is None or encoded[place] == term.encode()
+    )
+    prefixed = [encoded[n].decode() for n in vocabulary.starting(term)]
+    assert sorted(prefixed) == sorted(other for other in others if other.startswith(term))

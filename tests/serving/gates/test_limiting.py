@@ -1,19 +1,26 @@
 """Limits on the rate and the duration of requests."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.types import Scope
 
 from caraway_serving.failures import ErrorShapes
-from caraway_serving.gates.limiting import LimitGate
+from caraway_serving.gates.limiting import BodyGate, LimitGate, StopGate
 from caraway_serving.limits import TokenBucket
+from caraway_serving.room import FREE_BYTES, BodyMemory
+from caraway_serving.scopes import LEASE
 from tests.kit.clocks import Clock
 from tests.kit.runtime import Running, running
+from tests.serving.gates.asking import Route, ask, scope
 
 ENDLESS = "SELECT sum(value) FROM generate_series(1, 1000000000000)"
 KEYS = "runtime: {auth: {api-key: {keys: ['k:rw']}}}\n"
+LIMIT = 1_000_000
+SHAPES = ErrorShapes(as_error=("/v1/queries",))
 
 
 def limit(runtime: Running, rate: float, clock: Clock | None = None) -> Clock:
@@ -138,3 +145,139 @@ async def test_sql_timeout_of_the_limits_names_its_setting(tmp_path: Path) -> No
         late = await runtime.sql(ENDLESS)
         assert late.status_code == 504
         assert "have the limit sql_query_timeout_secs raised" in late.text
+
+
+def gate(route: Route, room: BodyMemory | None = None) -> BodyGate:
+    return BodyGate(route, LIMIT, room or BodyMemory(LIMIT), SHAPES)
+
+
+@pytest.mark.parametrize(
+    ("path", "length", "status"),
+    [
+        ("/v1/sql", "0", 200),
+        ("/v1/sql", str(LIMIT), 200),
+        ("/v1/sql", str(LIMIT + 1), 413),
+        ("/v1/sql", "9" * 40, 413),
+        ("/v1/sql", "9" * 5_000, 413),
+        ("/v1/sql", "0" * 5_000 + "1", 413),
+        ("/v1/sql", "", 200),
+        ("/v1/sql", "-1", 200),
+        ("/v1/sql", "many", 200),
+        ("/v1/sql", "\xb2", 200),
+        ("/health", str(128 * 1024), 200),
+        ("/health", str(128 * 1024 + 1), 413),
+        ("/v1/ready", str(128 * 1024 + 1), 413),
+        ("/v1/ready/", str(128 * 1024 + 1), 200),
+    ],
+)
+async def test_declared_length_decides_before_the_body_is_read(
+    path: str, length: str, status: int
+) -> None:
+    route = Route()
+    answer = await ask(gate(route), scope(path, content_length=length))
+    assert answer.status == status
+    assert len(route.seen) == (status == 200)
+
+
+async def test_refusal_names_the_limit_in_the_shape_of_the_route() -> None:
+    answer = await ask(gate(Route()), scope("/v1/queries", content_length=str(LIMIT + 1)))
+    assert answer.body.startswith(b'{"error"') and str(LIMIT).encode() in answer.body
+
+
+class Taking(Route):
+    """A route that takes room for its body and then fails, waits or ends."""
+
+    def __init__(self, room: BodyMemory, size: int) -> None:
+        super().__init__()
+        self.room, self.size = room, size
+        self.took = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def __call__(self, asked: Scope, *rest: object) -> None:
+        await asked[LEASE].grow(self.size)
+        self.took.set()
+        await self.goes_on.wait()
+        await super().__call__(asked, *rest)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ending", ["end", "failure", "cancel"])
+async def test_room_is_given_back_however_the_request_ends(ending: str) -> None:
+    room = BodyMemory(LIMIT)
+    route = Taking(room, 10 * FREE_BYTES)
+    asking = asyncio.ensure_future(ask(gate(route, room), scope()))
+    await route.took.wait()
+    assert room.taken_bytes == 10 * FREE_BYTES
+    route.raises = OSError("broken") if ending == "failure" else None
+    if ending == "cancel":
+        asking.cancel()
+    route.goes_on.set()
+    await asyncio.wait((asking,))
+    assert room.taken_bytes == 0
+    assert asking.cancelled() if ending == "cancel" else True
+
+
+async def test_each_request_has_a_lease_of_its_own() -> None:
+    route, room = Route(), BodyMemory(LIMIT)
+    first = await ask(gate(route, room), scope())
+    second = await ask(gate(route, room), scope())
+    assert first.status == second.status == 200
+    assert route.seen[0][LEASE] is not route.seen[1][LEASE]
+
+
+async def test_what_is_not_http_has_no_lease() -> None:
+    route = Route()
+    await ask(gate(route), scope(kind="lifespan"))
+    assert LEASE not in route.seen[0]
+
+
+@dataclass
+class Stopping:
+    is_stopping: bool = True
+
+
+STOP_SHAPES = ErrorShapes(as_error=("/v1/queries",), as_message=("/v1/datasets/",))
+
+
+@pytest.mark.parametrize("path", ["/v1/sql", "/v1/ready", "/health/", "/healthy", "/", "/metrics"])
+async def test_requests_are_told_to_go_elsewhere(path: str) -> None:
+    route = Route()
+    answer = await ask(StopGate(route, Stopping(), STOP_SHAPES), scope(path))
+    assert (answer.status, route.seen) == (503, [])
+    assert answer.headers["connection"] == "close"
+    assert int(answer.headers["retry-after"]) > 0
+
+
+async def test_health_is_answered_until_the_end() -> None:
+    route = Route()
+    assert (await ask(StopGate(route, Stopping(), STOP_SHAPES), scope("/health"))).status == 200
+
+
+async def test_gate_closes_when_the_stop_begins_and_not_before() -> None:
+    route, stopping = Route(), Stopping(is_stopping=False)
+    gate = StopGate(route, stopping, STOP_SHAPES)
+    assert (await ask(gate, scope())).status == 200
+    stopping.is_stopping = True
+    assert (await ask(gate, scope())).status == 503
+    assert len(route.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "begin"),
+    [("/v1/queries", b'{"error":'), ("/v1/datasets/a", b'{"message":'), ("/v1/sql", b"Runtime")],
+)
+async def test_refusal_has_the_shape_of_the_route(path: str, begin: bytes) -> None:
+    answer = await ask(StopGate(Route(), Stopping(), STOP_SHAPES), scope(path))
+    assert answer.body.startswith(begin)
+
+
+async def test_many_refusals_are_all_the_same() -> None:
+    """One value serves all refusals; no answer may change it."""
+    gate = StopGate(Route(), Stopping(), STOP_SHAPES)
+    answers = [await ask(gate, scope(path)) for path in ("/v1/sql", "/v1/queries", "/v1/sql")]
+    assert answers[0].messages == answers[2].messages
+
+
+async def test_what_is_not_http_passes() -> None:
+    route = Route()
+    await ask(StopGate(route, Stopping(), STOP_SHAPES), scope(kind="lifespan"))
+    assert len(route.seen) == 1

@@ -14,7 +14,7 @@ from caraway_management.api.projects.resource import add_alerts, surroundings
 from caraway_management.deployments import applying, creating
 from caraway_management.domain import names
 from caraway_management.domain.scopes import Role
-from caraway_management.projects import finding, forking, pausing, transferring
+from caraway_management.projects import editing, finding, forking, transferring
 
 router = APIRouter(tags=["projects"])
 
@@ -44,7 +44,7 @@ async def pause_project(
         session = change.session
         project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         change.on("project", project.id, project.name)
-        pausing.pause(project, change.now)
+        editing.pause(project, change.now)
         await applying.pause_project(session, change.now, project)
     return views.view(project)
 
@@ -58,7 +58,7 @@ async def resume_project(
         session = change.session
         project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         change.on("project", project.id, project.name)
-        pausing.resume(project, change.now)
+        editing.resume(project, change.now)
         await session.flush()
         deployment_id = None
         if project.manifest is not None:

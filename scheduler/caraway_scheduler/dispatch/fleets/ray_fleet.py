@@ -38,13 +38,12 @@ from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
-from caraway_scheduler.dispatch.fleets import model_answers
+from caraway_scheduler.dispatch.fleets import paging
 from caraway_scheduler.dispatch.fleets.answers import Answers
 from caraway_scheduler.dispatch.fleets.connecting import Connecting
 from caraway_scheduler.dispatch.fleets.finding import CAUSE_LENGTH, Finding
 from caraway_scheduler.dispatch.fleets.joining import RayDriver, find
-from caraway_scheduler.dispatch.fleets.paging import PagedStream
-from caraway_scheduler.dispatch.fleets.peer_pages import PeerPages
+from caraway_scheduler.dispatch.fleets.paging import PagedStream, PeerPages
 from caraway_scheduler.dispatch.fleets.peers import (
     NO_ANSWER,
     Held,
@@ -272,7 +271,7 @@ class RayFleet:
 
     def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
         peer = self._peer(executor_id)
-        return model_answers.asked(
+        return paging.ask_copy(
             lambda made: self._answers.answer(peer, made), peer.actor, key, request
         )
 

@@ -1,5 +1,6 @@
-"""Runs statements whole on one executor, for statements that are small or write."""
+"""Runs statements whole on one executor: those that are small, write, or look up few rows."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord, S
 from caraway_scheduler.membership import Membership
 
 _Ended = Callable[[int, int], None]
+logger = logging.getLogger(__name__)
 
 
 class WholeRunner:
@@ -189,3 +191,38 @@ class WholeRunner:
 
     def _ready(self) -> list[ExecutorId]:
         return [member.executor_id for member in self._membership.ready()]
+
+
+class LookupRunner:
+    """Sends lookups to executors; a failed lookup is planned like any other statement."""
+
+    def __init__(self, membership: Membership, whole: WholeRunner) -> None:
+        self._membership = membership
+        self._whole = whole
+
+    async def run_lookup(
+        self, query_id: QueryId, statement: Statement, owner: ExecutorId | None
+    ) -> BatchStream | None:
+        """Run a lookup on the owner of its rows, or on any executor; None if that is lost.
+
+        Raises:
+            QueryError: the lookup failed on the executor.
+        """
+        executor_id = owner or self._idlest()
+        if executor_id is None:
+            return None
+        try:
+            return await self._whole.at(executor_id, query_id, statement)
+        except ExecutorLostError as exc:
+            self._membership.lost(exc.executor_id, exc.cause)
+            cause = exc.message
+        except (CatalogMovedError, ShuttingDownError) as exc:
+            cause = exc.message
+        logger.info(
+            "lookup is planned as a statement", extra={"query_id": query_id, "cause": cause}
+        )
+        return None
+
+    def _idlest(self) -> ExecutorId | None:
+        ready = [member.executor_id for member in self._membership.ready()]
+        return self._whole.idlest(ready) if ready else None

@@ -35,8 +35,12 @@ from caraway_core.protocols.storing import StoreOrder
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.tasks.placing import Slots
-from caraway_scheduler.dispatch.tasks.profiled import ReportedStream, bytes_of
-from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
+from caraway_scheduler.dispatch.tasks.reports import (
+    FinishedTask,
+    ReportedStream,
+    WorkReports,
+    bytes_of,
+)
 from caraway_scheduler.dispatch.tasks.staged_query import StagedQuery
 from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord
 
