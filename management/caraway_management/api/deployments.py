@@ -104,7 +104,7 @@ async def get_deployment(
             le=_LONGEST_WAIT_S,
             allow_inf_nan=False,
             description="Answer once status or error code change, after this many seconds at "
-            "most. One that has ended is answered at once. Ours.",
+            "most. One that has ended is answered at once. Only in Caraway.",
         ),
     ] = 0,
 ) -> dict[str, object]:

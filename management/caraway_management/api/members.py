@@ -136,7 +136,7 @@ def view_invitation(invitation: Invitation) -> dict[str, object]:
 async def list_invitations(
     caller: Annotated[Caller, needs("members:write")], page: Paged
 ) -> dict[str, object]:
-    """List the open invitations of the organization. Ours."""
+    """List the open invitations of the organization. Only in Caraway."""
     async with caller.services.database.read() as session:
         found = await invitations.list_open(
             session, caller.services.now(), caller.org.id, page.limit, page.offset
@@ -148,7 +148,9 @@ async def list_invitations(
 async def create_invitation(
     body: InvitationBody, caller: Annotated[Caller, needs("members:write")]
 ) -> dict[str, object]:
-    """Invite a person for seven days. The `value` is shown once, for you to hand on. Ours.
+    """Invite a person for seven days. The `value` is shown once, for you to hand on.
+
+    Only in Caraway.
 
     If the installation has a mail server, `is_mailed` is true: the address gets a link to join.
     """
@@ -168,7 +170,7 @@ async def create_invitation(
 async def revoke_invitation(
     invitation_id: InvitationId, caller: Annotated[Caller, needs("members:write")]
 ) -> None:
-    """Revoke an open invitation. Ours."""
+    """Revoke an open invitation. Only in Caraway."""
     async with caller.change() as change:
         revoked = await invitations.revoke(change.session, change.now, caller.org.id, invitation_id)
         change.on("invitation", revoked.id, revoked.email)
@@ -178,7 +180,10 @@ async def revoke_invitation(
 async def accept_invitation(
     body: Accepted, caller: Annotated[Caller, needs_credential("members:write")]
 ) -> dict[str, object]:
-    """Make the user of the credential a member of the organization that invites. Ours."""
+    """Make the user of the credential a member of the organization that invites.
+
+    Only in Caraway.
+    """
     async with caller.change() as change:
         org, membership = await invitations.accept(
             change.session, change.now, caller.credential, body.value

@@ -72,7 +72,10 @@ async def get_project_metrics(
 
 @router.get("/v1/metrics", response_class=PlainTextResponse)
 async def get_metrics(caller: Annotated[Caller, needs("apps:read")]) -> Response:
-    """Return the last metrics of the organization's projects in the form of Prometheus. Ours."""
+    """Return the last metrics of the organization's projects in the form of Prometheus.
+
+    Only in Caraway.
+    """
     async with caller.services.database.read() as session:
         found = await measuring.latest_of_org(session, caller.org.id, caller.services.now())
     return _page(found)

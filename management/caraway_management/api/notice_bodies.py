@@ -40,8 +40,8 @@ class HttpTarget(Body):
         str | None,
         Field(
             max_length=256,
-            description="Ours: `whsec_` and a key in base64. Without one, one is made, and shown "
-            "in the reply this once.",
+            description="Only in Caraway: `whsec_` and a key in base64. Without one, one is made, "
+            "and shown in the reply this once.",
         ),
     ] = None
 

@@ -84,7 +84,7 @@ async def create_organization(
     caller: Annotated[Caller, needs_credential("orgs:write")],
     response: Response,
 ) -> dict[str, object]:
-    """Create an organization. Its owner is the user of the credential. Ours."""
+    """Create an organization. Its owner is the user of the credential. Only in Caraway."""
     credential = caller.credential
     if credential.user_id is None or credential.org_id is not None:
         raise refusals.forbidden(
@@ -101,7 +101,10 @@ async def create_organization(
 async def get_organization(
     caller: Annotated[Caller, needs_in_path("apps:read")], response: Response
 ) -> dict[str, object]:
-    """Return an organization, with the role of the caller and the usage of its plan. Ours."""
+    """Return an organization, with the role of the caller and the usage of its plan.
+
+    Only in Caraway.
+    """
     now = caller.services.now()
     async with caller.services.database.read() as session:
         org = await session.get_one(Org, caller.org.id)
@@ -120,7 +123,7 @@ async def update_organization(
     caller: Annotated[Caller, needs_in_path("orgs:write")],
     response: Response,
 ) -> dict[str, object]:
-    """Change the handle of an organization. Ours."""
+    """Change the handle of an organization. Only in Caraway."""
     async with caller.change() as change:
         org = await editing.find(change.session, caller.org.id)
         check_if_match(caller.request, org.revision)
@@ -135,7 +138,10 @@ async def update_organization(
 async def delete_organization(
     caller: Annotated[Caller, needs_in_path("orgs:delete")],
 ) -> None:
-    """Delete an organization. Its runtimes end, and it refuses requests from then on. Ours."""
+    """Delete an organization. Its runtimes end, and it refuses requests from then on.
+
+    Only in Caraway.
+    """
     async with caller.change() as change:
         org = await editing.find(change.session, caller.org.id)
         change.on("organization", org.id, org.name)
@@ -150,7 +156,7 @@ async def delete_organization(
 async def leave_organization(
     caller: Annotated[Caller, needs_in_path("members:read")],
 ) -> None:
-    """End the caller's own membership. The last owner cannot. Ours."""
+    """End the caller's own membership. The last owner cannot. Only in Caraway."""
     user_id = caller.credential.user_id
     identity.require_scope(caller.credential, "members:delete")
     if user_id is None:
@@ -168,7 +174,7 @@ async def set_organization_plan(
     caller: Annotated[Caller, needs_credential("orgs:write")],
     response: Response,
 ) -> dict[str, object]:
-    """Set the plan of any organization. For administrators of the installation. Ours."""
+    """Set the plan of any organization. For administrators of the installation. Only in Caraway."""
     caller.require_administrator()
     async with caller.change() as change:
         org = await editing.find(change.session, parse_org_id(orgId))

@@ -1,4 +1,7 @@
-"""The plans of the installation. Everybody reads them; administrators write them. Ours."""
+"""The plans of the installation. Everybody reads them; administrators write them.
+
+Only in Caraway.
+"""
 
 from typing import Annotated, Any
 
@@ -32,7 +35,7 @@ def view(plan: PlanRow) -> dict[str, Any]:
 
 @router.get("/v1/plans")
 async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str, object]:
-    """List the plans. Ours."""
+    """List the plans. Only in Caraway."""
     async with caller.services.database.read() as session:
         return {"plans": [view(each) for each in await plan_rows.list_plans(session)]}
 
@@ -41,7 +44,7 @@ async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str,
 async def get_plan(
     planName: str, caller: Annotated[Caller, needs_credential()], response: Response
 ) -> dict[str, object]:
-    """Return a plan. Ours."""
+    """Return a plan. Only in Caraway."""
     async with caller.services.database.read() as session:
         plan = await plan_rows.find(session, planName)
     set_etag(response, plan.revision)
@@ -55,7 +58,9 @@ async def write_plan(
     caller: Annotated[Caller, needs_credential("orgs:write")],
     response: Response,
 ) -> dict[str, object]:
-    """Change limits of a plan, or make one. For administrators of the installation. Ours.
+    """Change limits of a plan, or make one. For administrators of the installation.
+
+    Only in Caraway.
 
     The runtimes of all projects that it applies to go on with the new limits within seconds.
     """
@@ -73,7 +78,10 @@ async def write_plan(
 async def delete_plan(
     planName: str, caller: Annotated[Caller, needs_credential("orgs:write")]
 ) -> None:
-    """Delete a plan that no organization has. For administrators of the installation. Ours."""
+    """Delete a plan that no organization has. For administrators of the installation.
+
+    Only in Caraway.
+    """
     caller.require_administrator()
     async with caller.change() as change:
         check_if_match(caller.request, await plan_rows.lock(change.session, planName))

@@ -132,7 +132,7 @@ async def delete_project_secret(
 async def list_secret_links(
     project_id: ProjectId, caller: Annotated[Caller, needs("secrets:read")]
 ) -> dict[str, object]:
-    """List the secrets of the organization that a project uses. Ours."""
+    """List the secrets of the organization that a project uses. Only in Caraway."""
     async with caller.services.database.read() as session:
         owner = await _owner(session, caller, project_id)
         secrets = await linking.linked_to(session, owner)
@@ -143,7 +143,7 @@ async def list_secret_links(
 async def link_secret(
     project_id: ProjectId, body: LinkedSecret, caller: Annotated[Caller, needs("secrets:write")]
 ) -> dict[str, object]:
-    """Link a secret of the organization to a project. Ours."""
+    """Link a secret of the organization to a project. Only in Caraway."""
     async with caller.change() as change:
         owner = await _owner(change.session, caller, project_id, locks=True)
         secret = await linking.link(change.session, change.now, owner, body.secret_name)
@@ -156,7 +156,7 @@ async def link_secret(
 async def unlink_secret(
     project_id: ProjectId, name: _Named, caller: Annotated[Caller, needs("secrets:write")]
 ) -> None:
-    """Remove the link of a secret of the organization to a project. Ours."""
+    """Remove the link of a secret of the organization to a project. Only in Caraway."""
     async with caller.change() as change:
         owner = await _owner(change.session, caller, project_id, locks=True)
         await linking.unlink(change.session, owner, name)
@@ -178,7 +178,10 @@ async def list_organization_secrets(
 async def set_organization_secret(
     body: NewSecret, caller: Annotated[Caller, needs_in_path("secrets:write")]
 ) -> dict[str, object]:
-    """Add a secret to an organization, or replace its value. Projects link to it. Ours."""
+    """Add a secret to an organization, or replace its value. Projects link to it.
+
+    Only in Caraway.
+    """
     async with caller.change() as change:
         # Of two that add the same secret at once, the second one replaces it.
         await organizations.find(change.session, caller.org.id)
@@ -189,7 +192,7 @@ async def set_organization_secret(
 async def get_organization_secret(
     name: _Named, caller: Annotated[Caller, needs_in_path("secrets:read")]
 ) -> dict[str, object]:
-    """Return a secret of an organization, with a masked value. Ours."""
+    """Return a secret of an organization, with a masked value. Only in Caraway."""
     async with caller.services.database.read() as session:
         return _view(await storing.get(session, Owner(caller.org.id), name))
 
@@ -198,7 +201,7 @@ async def get_organization_secret(
 async def delete_organization_secret(
     name: _Named, caller: Annotated[Caller, needs_in_path("secrets:write")]
 ) -> None:
-    """Delete a secret of an organization, and its links to projects. Ours."""
+    """Delete a secret of an organization, and its links to projects. Only in Caraway."""
     async with caller.change() as change:
         secret = await storing.get(change.session, Owner(caller.org.id), name)
         await _remove(change, secret)

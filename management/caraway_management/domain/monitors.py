@@ -59,7 +59,7 @@ TEMPLATES: Mapping[str, Template] = {
     "cluster_cpu": Template("CPU of the cluster", "%", Of.CLUSTER),
     "cluster_memory": Template("Memory of the cluster", "%", Of.CLUSTER),
     "cluster_availability": Template("Projects that run", "%", Of.CLUSTER, "LT"),
-    # Ours: the alert on the storage quota.
+    # Only in Caraway: the alert on the storage quota.
     "storage": Template("Storage", "%"),
 }
 

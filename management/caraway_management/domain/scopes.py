@@ -18,7 +18,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
     "members": ("read", "write", "delete"),
     "monitors": ("read", "write"),
     "reactions": ("read", "write"),
-    # Ours: the public interface of the peer names no scopes for these.
+    # Only in Caraway: the public interface of the peer names no scopes for these.
     "queries": ("read", "write"),
     "activity": ("read",),
     "credentials": ("read", "write"),

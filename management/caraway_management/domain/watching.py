@@ -1,4 +1,7 @@
-"""Reactions to rows: the query that is run, when its rows match, and what notices show. Ours."""
+"""Reactions to rows: the query that is run, when its rows match, and what notices show.
+
+Only in Caraway.
+"""
 
 import json
 import re

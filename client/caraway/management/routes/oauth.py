@@ -61,7 +61,7 @@ class OauthRoutes(Operations[Document, Text, Content, Nothing]):
     def list_oauth_clients(
         self, *, limit: int | None = None, offset: int | None = None
     ) -> Document:
-        """List the OAuth clients of the organization, by name. Ours."""
+        """List the OAuth clients of the organization, by name. Only in Caraway."""
         return self._object(
             Call(
                 "GET", "/v1/oauth-clients", query={"limit": limit, "offset": offset}, names_org=True
@@ -76,7 +76,7 @@ class OauthRoutes(Operations[Document, Text, Content, Nothing]):
         description: str | None = None,
         expires_at: datetime | str | None = None,
     ) -> Document:
-        """Make an OAuth client. Ours. `client_secret` is shown only here.
+        """Make an OAuth client. Only in Caraway. `client_secret` is shown only here.
 
         It acts for this organization, with no scope that the caller lacks.
         """
@@ -93,7 +93,7 @@ class OauthRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def get_oauth_client(self, client_id: str) -> Document:
-        """Return an OAuth client of the organization. Ours."""
+        """Return an OAuth client of the organization. Only in Caraway."""
         return self._object(Call("GET", f"/v1/oauth-clients/{part(client_id)}", names_org=True))
 
     def update_oauth_client(
@@ -108,7 +108,7 @@ class OauthRoutes(Operations[Document, Text, Content, Nothing]):
     ) -> Document:
         """Change an OAuth client.
 
-        Ours. Scopes that are taken away are gone from its tokens at once.
+        Only in Caraway. Scopes that are taken away are gone from its tokens at once.
         """
         return self._object(
             Call(
@@ -124,7 +124,7 @@ class OauthRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def delete_oauth_client(self, client_id: str, *, if_match: str | None = None) -> Nothing:
-        """Delete an OAuth client. Ours. Its tokens are refused at once."""
+        """Delete an OAuth client. Only in Caraway. Its tokens are refused at once."""
         return self._nothing(
             Call(
                 "DELETE",
@@ -135,7 +135,7 @@ class OauthRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def regenerate_oauth_client_secret(self, client_id: str) -> Document:
-        """Give an OAuth client a new secret. Ours. `client_secret` is shown only here.
+        """Give an OAuth client a new secret. Only in Caraway. `client_secret` is shown only here.
 
         The old secret gets no more tokens. Tokens that it got are valid until they expire.
         """

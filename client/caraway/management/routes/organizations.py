@@ -115,13 +115,15 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def list_invitations(self, *, limit: int | None = None, offset: int | None = None) -> Document:
-        """List the open invitations of the organization. Ours."""
+        """List the open invitations of the organization. Only in Caraway."""
         return self._object(
             Call("GET", "/v1/invitations", query={"limit": limit, "offset": offset}, names_org=True)
         )
 
     def create_invitation(self, *, email: str, roles: Sequence[str] | None = None) -> Document:
-        """Invite a person for seven days. The `value` is shown once, for you to hand on. Ours.
+        """Invite a person for seven days. The `value` is shown once, for you to hand on.
+
+        Only in Caraway.
 
         If the installation has a mail server, `is_mailed` is true: the address gets a link to
         join.
@@ -136,19 +138,22 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def revoke_invitation(self, invitation_id: int) -> Nothing:
-        """Revoke an open invitation. Ours."""
+        """Revoke an open invitation. Only in Caraway."""
         return self._nothing(
             Call("DELETE", f"/v1/invitations/{part(invitation_id)}", names_org=True)
         )
 
     def accept_invitation(self, *, value: str) -> Document:
-        """Make the user of the credential a member of the organization that invites. Ours."""
+        """Make the user of the credential a member of the organization that invites.
+
+        Only in Caraway.
+        """
         return self._object(Call("POST", "/v1/invitations/accept", body={"value": value}))
 
     def get_metrics(self) -> Text:
         """Return the last metrics of the organization's projects in the form of Prometheus.
 
-        Ours.
+        Only in Caraway.
         """
         return self._text(Call("GET", "/v1/metrics", accept="text/plain", names_org=True))
 
@@ -157,17 +162,20 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("GET", "/v1/orgs"))
 
     def create_organization(self, *, name: str) -> Document:
-        """Create an organization. Its owner is the user of the credential. Ours."""
+        """Create an organization. Its owner is the user of the credential. Only in Caraway."""
         return self._object(Call("POST", "/v1/orgs", body={"name": name}))
 
     def get_organization(self, org_id: int) -> Document:
-        """Return an organization, with the role of the caller and the usage of its plan. Ours."""
+        """Return an organization, with the role of the caller and the usage of its plan.
+
+        Only in Caraway.
+        """
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}"))
 
     def update_organization(
         self, org_id: int, *, name: str | Unset | None = UNSET, if_match: str | None = None
     ) -> Document:
-        """Change the handle of an organization. Ours."""
+        """Change the handle of an organization. Only in Caraway."""
         return self._object(
             Call(
                 "PATCH",
@@ -178,19 +186,25 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def delete_organization(self, org_id: int, *, if_match: str | None = None) -> Nothing:
-        """Delete an organization. Its runtimes end, and it refuses requests from then on. Ours."""
+        """Delete an organization. Its runtimes end, and it refuses requests from then on.
+
+        Only in Caraway.
+        """
         return self._nothing(
             Call("DELETE", f"/v1/orgs/{part(org_id)}", headers={"if-match": if_match})
         )
 
     def leave_organization(self, org_id: int) -> Nothing:
-        """End the caller's own membership. The last owner cannot. Ours."""
+        """End the caller's own membership. The last owner cannot. Only in Caraway."""
         return self._nothing(Call("POST", f"/v1/orgs/{part(org_id)}/leave"))
 
     def set_organization_plan(
         self, org_id: int, *, plan: str, if_match: str | None = None
     ) -> Document:
-        """Set the plan of any organization. For administrators of the installation. Ours."""
+        """Set the plan of any organization.
+
+        For administrators of the installation. Only in Caraway.
+        """
         return self._object(
             Call(
                 "PUT",
@@ -201,17 +215,19 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def list_plans(self) -> Document:
-        """List the plans. Ours."""
+        """List the plans. Only in Caraway."""
         return self._object(Call("GET", "/v1/plans"))
 
     def get_plan(self, plan_name: str) -> Document:
-        """Return a plan. Ours."""
+        """Return a plan. Only in Caraway."""
         return self._object(Call("GET", f"/v1/plans/{part(plan_name)}"))
 
     def write_plan(
         self, plan_name: str, *, limits: Mapping[str, Any], if_match: str | None = None
     ) -> Document:
-        """Change limits of a plan, or make one. For administrators of the installation. Ours.
+        """Change limits of a plan, or make one. For administrators of the installation.
+
+        Only in Caraway.
 
         The runtimes of all projects that it applies to go on with the new limits within seconds.
         """
@@ -225,7 +241,10 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def delete_plan(self, plan_name: str, *, if_match: str | None = None) -> Nothing:
-        """Delete a plan that no organization has. For administrators of the installation. Ours."""
+        """Delete a plan that no organization has. For administrators of the installation.
+
+        Only in Caraway.
+        """
         return self._nothing(
             Call("DELETE", f"/v1/plans/{part(plan_name)}", headers={"if-match": if_match})
         )

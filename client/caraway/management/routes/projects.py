@@ -211,7 +211,7 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def transfer_project(self, project_id: int, *, org: str, confirm: str) -> Document:
-        """Transfer a project to another organization of the caller. Ours.
+        """Transfer a project to another organization of the caller. Only in Caraway.
 
         The caller administers its own, and may create projects in the other one. Secrets of the
         old organization are unlinked; the project's own go with it.

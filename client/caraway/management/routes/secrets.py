@@ -29,17 +29,20 @@ class SecretsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}/secrets"))
 
     def set_organization_secret(self, org_id: int, *, name: str, value: str) -> Document:
-        """Add a secret to an organization, or replace its value. Projects link to it. Ours."""
+        """Add a secret to an organization, or replace its value. Projects link to it.
+
+        Only in Caraway.
+        """
         return self._object(
             Call("POST", f"/v1/orgs/{part(org_id)}/secrets", body={"name": name, "value": value})
         )
 
     def get_organization_secret(self, org_id: int, name: str) -> Document:
-        """Return a secret of an organization, with a masked value. Ours."""
+        """Return a secret of an organization, with a masked value. Only in Caraway."""
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}/secrets/{part(name)}"))
 
     def delete_organization_secret(self, org_id: int, name: str) -> Nothing:
-        """Delete a secret of an organization, and its links to projects. Ours."""
+        """Delete a secret of an organization, and its links to projects. Only in Caraway."""
         return self._nothing(Call("DELETE", f"/v1/orgs/{part(org_id)}/secrets/{part(name)}"))
 
     def get_api_keys(self, project_id: int) -> Document:
@@ -98,13 +101,13 @@ class SecretsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def list_secret_links(self, project_id: int) -> Document:
-        """List the secrets of the organization that a project uses. Ours."""
+        """List the secrets of the organization that a project uses. Only in Caraway."""
         return self._object(
             Call("GET", f"/v1/projects/{part(project_id)}/secret-links", names_org=True)
         )
 
     def link_secret(self, project_id: int, *, secret_name: str) -> Document:
-        """Link a secret of the organization to a project. Ours."""
+        """Link a secret of the organization to a project. Only in Caraway."""
         return self._object(
             Call(
                 "POST",
@@ -115,7 +118,7 @@ class SecretsRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def unlink_secret(self, project_id: int, name: str) -> Nothing:
-        """Remove the link of a secret of the organization to a project. Ours."""
+        """Remove the link of a secret of the organization to a project. Only in Caraway."""
         return self._nothing(
             Call(
                 "DELETE",

@@ -38,7 +38,10 @@ class CodeBody(BaseModel):
 
 @router.post("/v1/device-sign-ins", status_code=201)
 async def create_device_sign_in(request: Request, services: GivenServices) -> Response:
-    """Begin a sign-in. Ours. The command line shows `user_code`, and polls with `code`."""
+    """Begin a sign-in.
+
+    Only in Caraway. The command line shows `user_code`, and polls with `code`.
+    """
     now, address = services.now(), address_of(request)
     async with services.database.change() as session:
         await attempts.count(session, now, {attempts.key("device", address): _BEGUN})
@@ -59,7 +62,10 @@ async def create_device_sign_in(request: Request, services: GivenServices) -> Re
 async def get_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
 ) -> dict[str, object]:
-    """Return a sign-in that waits, with its origin, so that its user can recognize it. Ours."""
+    """Return a sign-in that waits, with its origin, so that its user can recognize it.
+
+    Only in Caraway.
+    """
     return _shown(await _look(caller, userCode))
 
 
@@ -67,7 +73,7 @@ async def get_device_sign_in(
 async def approve_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
 ) -> dict[str, object]:
-    """Let a command line act as the caller, who sends a session. Ours."""
+    """Let a command line act as the caller, who sends a session. Only in Caraway."""
     return await _decide(caller, userCode, is_approved=True)
 
 
@@ -75,7 +81,7 @@ async def approve_device_sign_in(
 async def deny_device_sign_in(
     caller: Annotated[Caller, needs_credential()], userCode: UserCode
 ) -> dict[str, object]:
-    """Refuse a command line. Ours."""
+    """Refuse a command line. Only in Caraway."""
     return await _decide(caller, userCode, is_approved=False)
 
 

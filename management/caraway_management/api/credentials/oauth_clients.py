@@ -1,4 +1,4 @@
-"""`/v1/oauth-clients`: the machines of an organization. Ours."""
+"""`/v1/oauth-clients`: the machines of an organization. Only in Caraway."""
 
 from typing import Annotated
 
@@ -46,7 +46,7 @@ class ClientChanges(BaseModel):
 async def list_oauth_clients(
     caller: Annotated[Caller, needs("credentials:read")], page: Paged
 ) -> dict[str, object]:
-    """List the OAuth clients of the organization, by name. Ours."""
+    """List the OAuth clients of the organization, by name. Only in Caraway."""
     query = (
         select(OAuthClient)
         .where(OAuthClient.org_id == caller.org.id, OAuthClient.deleted_at.is_(None))
@@ -63,7 +63,7 @@ async def list_oauth_clients(
 async def create_oauth_client(
     body: ClientBody, caller: Annotated[Caller, needs("credentials:write")], response: Response
 ) -> dict[str, object]:
-    """Make an OAuth client. Ours. `client_secret` is shown only here.
+    """Make an OAuth client. Only in Caraway. `client_secret` is shown only here.
 
     It acts for this organization, with no scope that the caller lacks.
     """
@@ -94,7 +94,7 @@ async def create_oauth_client(
 async def get_oauth_client(
     caller: Annotated[Caller, needs("credentials:read")], clientId: ClientId, response: Response
 ) -> dict[str, object]:
-    """Return an OAuth client of the organization. Ours."""
+    """Return an OAuth client of the organization. Only in Caraway."""
     async with caller.services.database.read() as session:
         row = await clients.get_client(session, caller.org.id, clientId)
     revisions.set_etag(response, row.revision)
@@ -108,7 +108,10 @@ async def update_oauth_client(
     clientId: ClientId,
     response: Response,
 ) -> dict[str, object]:
-    """Change an OAuth client. Ours. Scopes that are taken away are gone from its tokens at once."""
+    """Change an OAuth client.
+
+    Only in Caraway. Scopes that are taken away are gone from its tokens at once.
+    """
     fields = body.model_fields_set
     async with caller.change() as change:
         row = await clients.get_client(change.session, caller.org.id, clientId)
@@ -132,7 +135,7 @@ async def update_oauth_client(
 async def delete_oauth_client(
     caller: Annotated[Caller, needs("credentials:write")], clientId: ClientId
 ) -> None:
-    """Delete an OAuth client. Ours. Its tokens are refused at once."""
+    """Delete an OAuth client. Only in Caraway. Its tokens are refused at once."""
     async with caller.change() as change:
         row = await clients.get_client(change.session, caller.org.id, clientId)
         revisions.check_if_match(caller.request, row.revision)
@@ -145,7 +148,7 @@ async def delete_oauth_client(
 async def regenerate_oauth_client_secret(
     caller: Annotated[Caller, needs("credentials:write")], clientId: ClientId, response: Response
 ) -> dict[str, object]:
-    """Give an OAuth client a new secret. Ours. `client_secret` is shown only here.
+    """Give an OAuth client a new secret. Only in Caraway. `client_secret` is shown only here.
 
     The old secret gets no more tokens. Tokens that it got are valid until they expire.
     """

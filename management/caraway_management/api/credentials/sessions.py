@@ -1,4 +1,7 @@
-"""`/v1/sessions`: sign-in and sign-out with a password, and the sessions of a user. Ours."""
+"""`/v1/sessions`: sign-in and sign-out with a password, and the sessions of a user.
+
+Only in Caraway.
+"""
 
 from typing import Annotated
 
@@ -40,7 +43,9 @@ async def create_session(
     response: Response,
     services: GivenServices,
 ) -> dict[str, object]:
-    """Sign in. Ours: the cookie `caraway_session` and `access_token` are the same session.
+    """Sign in.
+
+    Only in Caraway: the cookie `caraway_session` and `access_token` are the same session.
 
     Requests with the cookie that change something send `csrf_token` as `X-CSRF-Token`.
     """
@@ -62,7 +67,7 @@ async def create_session(
 async def list_sessions(
     caller: Annotated[Caller, needs_credential("credentials:read")], page: Paged
 ) -> dict[str, object]:
-    """List the caller's sessions, the newest first. Ours."""
+    """List the caller's sessions, the newest first. Only in Caraway."""
     user_id = identity.require_person(caller.credential)
     query = (
         select(PortalSession)
@@ -80,7 +85,10 @@ async def get_session(
     sessionId: SessionId,
     response: Response,
 ) -> dict[str, object]:
-    """Return a session of the caller. `current` also has the `csrf_token` of the cookie. Ours."""
+    """Return a session of the caller. `current` also has the `csrf_token` of the cookie.
+
+    Only in Caraway.
+    """
     user_id = identity.require_person(caller.credential)
     id_ = _parse(sessionId, caller)
     async with caller.services.database.read() as session:
@@ -101,7 +109,7 @@ async def delete_session(
     sessionId: SessionId,
     response: Response,
 ) -> None:
-    """End a session of the caller: sign out with `current`. Ours."""
+    """End a session of the caller: sign out with `current`. Only in Caraway."""
     user_id = identity.require_person(caller.credential)
     id_ = _parse(sessionId, caller)
     async with caller.change() as change:
@@ -118,7 +126,7 @@ async def delete_session(
 async def delete_sessions(
     caller: Annotated[Caller, needs_credential("credentials:write")], response: Response
 ) -> None:
-    """End all sessions of the caller, this one too. Ours."""
+    """End all sessions of the caller, this one too. Only in Caraway."""
     user_id = identity.require_person(caller.credential)
     async with caller.change() as change:
         change.on("session", "all", caller.actor)

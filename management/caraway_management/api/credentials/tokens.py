@@ -1,4 +1,4 @@
-"""`/v1/tokens`: personal access tokens. Ours."""
+"""`/v1/tokens`: personal access tokens. Only in Caraway."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ class TokenBody(BaseModel):
 async def list_tokens(
     caller: Annotated[Caller, needs_credential("credentials:read")], page: Paged
 ) -> dict[str, object]:
-    """List the caller's tokens, the newest first, with those that expired. Ours.
+    """List the caller's tokens, the newest first, with those that expired. Only in Caraway.
 
     `kind` is `personal`, `cli` for one of `caraway login`, or `oauth` for what the caller granted
     to an OAuth client.
@@ -56,7 +56,9 @@ async def create_token(
     caller: Annotated[Caller, needs_credential("credentials:write")],
     response: Response,
 ) -> dict[str, object]:
-    """Make a personal access token. Ours. `token` is its value, which is shown only here.
+    """Make a personal access token.
+
+    Only in Caraway. `token` is its value, which is shown only here.
 
     It has no scope, organization or lifetime that the credential which makes it lacks.
     """
@@ -90,7 +92,7 @@ async def create_token(
 async def get_token(
     caller: Annotated[Caller, needs_credential("credentials:read")], tokenId: TokenId
 ) -> dict[str, object]:
-    """Return a token of the caller. Ours."""
+    """Return a token of the caller. Only in Caraway."""
     async with caller.services.database.read() as session:
         return _shown(await _find(session, caller.credential, tokenId))
 
@@ -99,7 +101,7 @@ async def get_token(
 async def delete_token(
     caller: Annotated[Caller, needs_credential("credentials:write")], tokenId: TokenId
 ) -> None:
-    """Revoke a token of the caller, at once. Ours."""
+    """Revoke a token of the caller, at once. Only in Caraway."""
     async with caller.change() as change:
         row = await _find(change.session, caller.credential, tokenId)
         row.revoked_at = change.now

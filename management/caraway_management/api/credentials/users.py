@@ -1,4 +1,4 @@
-"""`/v1/users`: the users of the installation, for its administrators. Ours."""
+"""`/v1/users`: the users of the installation, for its administrators. Only in Caraway."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ class UserPasswordBody(BaseModel):
 async def list_users(
     caller: Annotated[Caller, needs_credential("credentials:read")], page: Paged
 ) -> dict[str, object]:
-    """List the users of the installation, for an administrator. Ours."""
+    """List the users of the installation, for an administrator. Only in Caraway."""
     identity.require_administrator(caller.credential)
     query = select(User).where(User.deleted_at.is_(None)).order_by(User.id)
     async with caller.services.database.read() as session:
@@ -59,7 +59,7 @@ async def list_users(
 async def create_user(
     body: UserBody, caller: Annotated[Caller, needs_credential("credentials:write")]
 ) -> dict[str, object]:
-    """Add a user, as an administrator of the installation. Ours."""
+    """Add a user, as an administrator of the installation. Only in Caraway."""
     identity.require_administrator(caller.credential)
     username = names.check_user(body.username)
     email = names.check_text(body.email, "email", 255) if body.email else None
@@ -84,7 +84,7 @@ async def create_user(
 async def get_user(
     caller: Annotated[Caller, needs_credential("credentials:read")], userId: UserId
 ) -> dict[str, object]:
-    """Return a user of the installation, for an administrator. Ours."""
+    """Return a user of the installation, for an administrator. Only in Caraway."""
     identity.require_administrator(caller.credential)
     async with caller.services.database.read() as session:
         return shown(await _find(session, userId))
@@ -96,7 +96,7 @@ async def set_user_password(
     caller: Annotated[Caller, needs_credential("credentials:write")],
     userId: UserId,
 ) -> None:
-    """Set the password of a user, as an administrator. Ours. The user's sessions end."""
+    """Set the password of a user, as an administrator. Only in Caraway. The user's sessions end."""
     identity.require_administrator(caller.credential)
     async with caller.services.database.read() as session:
         username = (await _find(session, userId)).username
@@ -112,7 +112,10 @@ async def set_user_password(
 async def delete_user(
     caller: Annotated[Caller, needs_credential("credentials:write")], userId: UserId
 ) -> None:
-    """Delete a user, as an administrator. Ours. All credentials of the user end at once."""
+    """Delete a user, as an administrator.
+
+    Only in Caraway. All credentials of the user end at once.
+    """
     if identity.require_administrator(caller.credential) == userId:
         raise refusals.conflict("administrators cannot delete themselves")
     async with caller.change() as change:

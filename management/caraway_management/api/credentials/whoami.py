@@ -1,4 +1,4 @@
-"""`/v1/whoami`: the credential of the request, and the password of its user. Ours."""
+"""`/v1/whoami`: the credential of the request, and the password of its user. Only in Caraway."""
 
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ class PasswordBody(BaseModel):
 
 @router.get("")
 async def get_whoami(caller: Annotated[Caller, needs_credential()]) -> dict[str, object]:
-    """Return the credential of the request with its scopes. Ours.
+    """Return the credential of the request with its scopes. Only in Caraway.
 
     `org` is the only organization that it acts for, or null.
     """
@@ -49,7 +49,7 @@ async def get_whoami(caller: Annotated[Caller, needs_credential()]) -> dict[str,
 async def set_password(
     body: PasswordBody, caller: Annotated[Caller, needs_credential("credentials:write")]
 ) -> None:
-    """Set the caller's password. Ours. Other sessions of the caller end."""
+    """Set the caller's password. Only in Caraway. Other sessions of the caller end."""
     user_id = identity.require_person(caller.credential)
     services = caller.services
     password = passwords.check_password(body.password, caller.credential.name)

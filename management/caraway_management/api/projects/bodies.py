@@ -81,5 +81,6 @@ class ChangedProject(Settings):
     """Changes of a project."""
 
     revision: int | None = Field(
-        None, description="The revision that was read; another one is refused with 409. Ours."
+        None,
+        description="The revision that was read; another one is refused with 409. Only in Caraway.",
     )

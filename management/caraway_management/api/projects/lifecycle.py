@@ -122,7 +122,7 @@ async def create_fork(
 async def transfer_project(
     project_id: ProjectId, body: Transfer, caller: Annotated[Caller, needs("apps:delete")]
 ) -> dict[str, object]:
-    """Transfer a project to another organization of the caller. Ours.
+    """Transfer a project to another organization of the caller. Only in Caraway.
 
     The caller administers its own, and may create projects in the other one. Secrets of the old
     organization are unlinked; the project's own go with it.
