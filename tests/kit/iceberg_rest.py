@@ -29,12 +29,16 @@ class IcebergRestServer:
     """Called before a commit; a status means that it is not carried out."""
     after: Refusal = lambda _table: None
     """Called after a commit; a status is the answer, although it is carried out."""
+    is_away: bool = False
+    """True has it refuse to show tables."""
     commits: list[dict[str, Any]] = field(default_factory=list)
     _staged: dict[tuple[str, str], Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, parts: tuple[str, str]) -> tuple[int, dict[str, Any]]:
         """Return a table."""
+        if self.is_away:
+            return 503, {}
         try:
             table = self.catalog.load_table(parts)
         except NoSuchTableError:

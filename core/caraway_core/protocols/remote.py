@@ -3,7 +3,7 @@ them, and a plug-in sends them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -63,6 +63,19 @@ class RemoteWriter(RemoteReader, Protocol):
 
     def insert(self, table: RemoteTable, columns: pa.Schema) -> RemoteInsert:
         """Return an INSERT of these columns of a table; others get their defaults. Never blocks."""
+        ...
+
+
+@runtime_checkable
+class CommitLookup(Protocol):
+    """A writer whose commits have the mark of `write_marks`. Its methods block."""
+
+    def find_commit(self, table: RemoteTable, mark: str) -> int | None:
+        """Return how many rows a commit says that it wrote; None: the table has no such commit.
+
+        Raises:
+            CarawayError: that cannot be found out.
+        """
         ...
 
 

@@ -1,7 +1,9 @@
 """Writes to tables of databases. The engine computes the rows of an INSERT; a plug-in writes."""
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol
 
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError, InvalidQueryError
-from caraway_core.protocols.remote import RemoteInsert
+from caraway_core.protocols.remote import CommitLookup, RemoteInsert
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.execution.streams import OwnStream
 from caraway_engine.remote import answers, streams
@@ -24,6 +26,19 @@ COUNTED = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
 def target(table: TableSpec | None) -> RemoteTable | None:
     """Return the table that a plug-in writes to, if there is one."""
     return table.written if table is not None else None
+
+
+def find_commit(table: TableSpec | None, mark: str) -> int | None:
+    """Return how many rows the commit with a mark wrote; None: the table has no such commit.
+
+    Raises:
+        CarawayError: that cannot be found out.
+    """
+    written = target(table)
+    writer = answers.writer(written.reader) if written is not None else None
+    if written is None or not isinstance(writer, CommitLookup):
+        raise ExecutionError("commits of the table have no mark")
+    return writer.find_commit(written, mark)
 
 
 class Writing(Protocol):
@@ -66,7 +81,9 @@ class WriteStream(OwnStream):
             raise StopAsyncIteration
         self._is_begun = True
         loop = asyncio.get_running_loop()
-        count = await loop.run_in_executor(streams.pool, self._writing.write_rows)
+        # The thread has the mark of the commit, too.
+        write_rows = partial(contextvars.copy_context().run, self._writing.write_rows)
+        count = await loop.run_in_executor(streams.pool, write_rows)
         column = pa.array([count], self._schema.types[0])
         return OwnBatch(pa.RecordBatch.from_arrays([column], schema=self._schema))
 

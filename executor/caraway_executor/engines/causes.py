@@ -58,6 +58,7 @@ class SilentError(UnavailableError):
 
 
 _UNSURE = "; its rows may be written or not, look before you run it again"
+_ABSENT = "; no row was written: the table has no commit of it"
 
 
 class NotBegunError(UnavailableError):
@@ -70,14 +71,19 @@ class NotBegunError(UnavailableError):
 class EngineLostError(UnavailableError):
     """An engine process ended with work in progress."""
 
-    def __init__(self, cause: Cause, detail: str = "") -> None:
+    def __init__(self, cause: Cause, detail: str = "", mark: str = "") -> None:
+        """Take the mark of the commit that it would have made; see `write_marks`."""
         super().__init__(f"the engine process ended: {cause.value}")
         self.cause = cause
         self.detail = detail
+        self.mark = mark
 
-    def told(self, *, wrote: bool) -> CarawayError:
-        """Return the error for the client whose statement ran there."""
-        unsure = _UNSURE if wrote else ""
+    def told(self, *, wrote: bool, is_absent: bool = False) -> CarawayError:
+        """Return the error for the client whose statement ran there.
+
+        `is_absent` says that the table has no commit of the statement.
+        """
+        unsure = (_ABSENT if is_absent else _UNSURE) if wrote else ""
         if self.cause is Cause.CLOSED:
             return ShuttingDownError(f"the engine that ran the statement was ended{unsure}")
         if self.cause is Cause.MEMORY:
@@ -85,7 +91,7 @@ class EngineLostError(UnavailableError):
                 f"the engine was ended while running the statement: {self.detail}; make the "
                 f"statement do less, or raise runtime.query.memory_limit{unsure}"
             )
-        return _ended(self.cause, wrote=wrote)
+        return _ended(self.cause, unsure)
 
 
 class EngineMovedError(EngineLostError):
@@ -95,11 +101,11 @@ class EngineMovedError(EngineLostError):
         super().__init__(Cause.HUNG)
 
 
-def _ended(cause: Cause, *, wrote: bool) -> QueryError:
+def _ended(cause: Cause, unsure: str) -> QueryError:
     how = {
         Cause.HUNG: "it did not stop cancelled work",
         Cause.CRASH: "it crashed",
         Cause.KILLED: "it was killed",
     }[cause]
-    remedy = _UNSURE if wrote else "; run the statement again, or make it shorter or simpler"
+    remedy = unsure or "; run the statement again, or make it shorter or simpler"
     return ExecutionError(f"the engine ended while running the statement: {how}{remedy}")

@@ -1,5 +1,6 @@
 """The engine processes of a runtime: assigns statements, retries them, and refuses suspects."""
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 from caraway_core import suspects
 from caraway_core.concurrency import tasks
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
@@ -41,6 +43,8 @@ from caraway_executor.statements.elsewhere import RunsApartError, RunsInMainErro
 logger = logging.getLogger(__name__)
 _TRIALS = 3
 _MOST_MOVES = 20
+_LOOKS = 3
+_DELAYS = Delays(0.5, 2.0)
 _Result = TypeVar("_Result")
 
 
@@ -131,7 +135,19 @@ class Engines:
             stream = await (run.begin_alone() if is_suspect else run.begin_statement())
         except EngineLostError as exc:
             raise exc.told(wrote=False) from exc
-        return RerunStream(stream, run.begin_again, run.end, has_names=has_names)
+        return RerunStream(
+            stream, run.begin_again, run.end, has_names=has_names, find_commit=self._find_commit
+        )
+
+    async def _find_commit(self, table: TableName, mark: str) -> int | None:
+        """Return the rows of a commit. One that was sent as the process ended may come late."""
+        count: int | None = None
+        for turn in range(1, _LOOKS + 1):
+            count = await self.call("find_commit", table, mark)
+            if count is not None or turn == _LOOKS:
+                break
+            await asyncio.sleep(_DELAYS.delay_s(turn))
+        return count
 
     async def prepare(
         self, catalog: CatalogSnapshot

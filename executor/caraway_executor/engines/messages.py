@@ -156,6 +156,8 @@ class Opened(NamedTuple):
     schema: bytes
     reads_only_catalog: bool
     written: TableName | None
+    mark: str = ""
+    """The mark of the commit of a write."""
 
 
 class BatchesSent(NamedTuple):

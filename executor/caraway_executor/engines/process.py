@@ -275,11 +275,11 @@ class EngineProcess:
             case Begun(number):
                 if (work := self.works.get(number)) is not None:
                     work.is_begun = True
-            case Opened(number, serialized, reads_only_catalog, written):
+            case Opened(number, serialized, reads_only_catalog, written, mark):
                 answer = self._waiting.pop(number, None)
                 if answer is not None and not answer.done():
                     rows = _schemas.rows(serialized)
-                    stream = RemoteStream(self, number, rows, reads_only_catalog, written)
+                    stream = RemoteStream(self, number, rows, reads_only_catalog, written, mark)
                     self._streams[number] = stream
                     self.works[number].is_write = written is not None
                     answer.set_result(stream)

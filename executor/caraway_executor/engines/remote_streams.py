@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import StreamTraits
+from caraway_executor.engines.causes import EngineLostError
 from caraway_executor.engines.crossing import RowsIn
 
 _REFILL = 2
@@ -33,10 +34,13 @@ class RemoteStream:
         rows: RowsIn,
         reads_only_catalog: bool,
         written: TableName | None,
+        mark: str = "",
     ) -> None:
+        """Take what the process said of the rows, and the mark of the commit of a write."""
         self.schema: pa.Schema = rows.schema
         self.reads_only_catalog = reads_only_catalog
         self.written = written
+        self._mark = mark
         self._process = process
         self._number = number
         self._rows = rows
@@ -68,6 +72,8 @@ class RemoteStream:
 
     def end(self, error: BaseException | None) -> None:
         """Record the end of the stream, or its error."""
+        if isinstance(error, EngineLostError) and self._mark:
+            error = EngineLostError(error.cause, error.detail, self._mark)
         self._is_ended, self._error = True, error
         self._tell()
 

@@ -1,11 +1,12 @@
 """Streams that survive the end of their engine process."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 import pyarrow as pa
 
 from caraway_core.errors import AnswerCutError, CarawayError
+from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.wrapped_streams import WrappedStream
 from caraway_executor.engines.causes import Cause, EngineLostError, EngineMovedError
@@ -17,8 +18,15 @@ class EngineEnded(Protocol):
     def __call__(self, *, is_whole: bool) -> None: ...
 
 
+FindCommit = Callable[[TableName, str], Awaitable[int | None]]
+"""Returns how many rows the commit with a mark wrote to a table; None: there is none."""
+
+
 class RerunStream(WrappedStream):
-    """Reads a stream, and restarts it once if its engine ends before the first row."""
+    """Reads a stream, and restarts it once if its engine ends before the first row.
+
+    A write does not run twice; its commit is looked up.
+    """
 
     def __init__(
         self,
@@ -27,6 +35,7 @@ class RerunStream(WrappedStream):
         ended: EngineEnded,
         *,
         has_names: bool = True,
+        find_commit: FindCommit | None = None,
     ) -> None:
         """Take a stream, and what starts it again after the error that ended it.
 
@@ -37,6 +46,7 @@ class RerunStream(WrappedStream):
         self._again: Callable[[EngineLostError], Awaitable[BatchStream]] | None = again
         self._has_rows = False
         self._ended: EngineEnded | None = ended
+        self._find_commit = find_commit
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
@@ -63,6 +73,9 @@ class RerunStream(WrappedStream):
             try:
                 return await anext(self._batches)
             except EngineLostError as exc:
+                if exc.mark and exc.cause is not Cause.CLOSED:
+                    self._batches = aiter(_only(await self._committed(exc)))
+                    continue
                 stream = await self._rerun(exc)
             await check_columns(stream, self.schema, has_names=self._has_names)
             stream.traits.read_as(self.traits)
@@ -80,6 +93,19 @@ class RerunStream(WrappedStream):
         except EngineLostError as lost:
             raise self._told(lost, had_rows=False) from lost
 
+    async def _committed(self, exc: EngineLostError) -> pa.RecordBatch:
+        """Return the result of a write whose commit is there."""
+        if self.written is None or self._find_commit is None or self._has_rows:
+            raise self._told(exc, had_rows=self._has_rows) from exc
+        try:
+            count = await self._find_commit(self.written, exc.mark)
+        except CarawayError:
+            raise self._told(exc, had_rows=False) from exc
+        if count is None:
+            raise exc.told(wrote=True, is_absent=True) from exc
+        column = pa.array([count], self.schema.types[0])
+        return pa.RecordBatch.from_arrays([column], schema=self.schema)
+
     def _told(self, exc: EngineLostError, *, had_rows: bool) -> CarawayError:
         if had_rows and self.written is None and exc.cause is not Cause.MEMORY:
             return AnswerCutError(
@@ -91,6 +117,10 @@ class RerunStream(WrappedStream):
         ended, self._ended = self._ended, None
         if ended is not None:
             ended(is_whole=is_whole)
+
+
+async def _only(batch: pa.RecordBatch) -> AsyncIterator[pa.RecordBatch]:
+    yield batch
 
 
 async def check_columns(stream: BatchStream, schema: pa.Schema, *, has_names: bool) -> None:

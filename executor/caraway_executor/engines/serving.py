@@ -15,6 +15,7 @@ from caraway_core.channels.channel import Channel
 from caraway_core.concurrency import tasks
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import PrincipalId, TableName
+from caraway_core.process import write_marks
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import SystemTable
 from caraway_executor.engines import messages
@@ -242,7 +243,10 @@ class Serving:
         if whole is not None and whole.nbytes < _LARGE_BYTES:
             self._send_answer(number, serialized, stream, rows, whole)
             return True
-        opened = messages.Opened(number, serialized, stream.reads_only_catalog, stream.written)
+        mark = "" if stream.written is None else write_marks.give()
+        opened = messages.Opened(
+            number, serialized, stream.reads_only_catalog, stream.written, mark
+        )
         if stream.written is not None:
             self._send(opened)
             await flow.begun.wait()

@@ -254,6 +254,17 @@ class LocalExecutor:
             session = self._sessions.current()
         return await self.in_planning_thread(partial(session.answer, question))
 
+    async def find_commit(self, table: TableName, mark: str) -> int | None:
+        """Return how many rows a write with a mark committed; None: the table has no such commit.
+
+        Raises:
+            CarawayError: that cannot be found out.
+        """
+        from caraway_engine.remote import writing
+
+        spec = self._sessions.current().snapshot.tables.get(table)
+        return await asyncio.to_thread(writing.find_commit, spec, mark)
+
     async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.
 

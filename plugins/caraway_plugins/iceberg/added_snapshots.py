@@ -27,6 +27,8 @@ class AddedSnapshot:
 
     id: int
     files: Mapping[Content, Sequence[AddedFile]] = field(repr=False)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What else its summary says."""
 
     @property
     def operation(self) -> str:
@@ -72,7 +74,8 @@ class AddedSnapshot:
             if parent is None or str(before.get(total, "")).isdigit():
                 totals[total] = int(before.get(total, 0)) + added.get(name, 0)
         counts = {**{k: v for k, v in added.items() if v}, **totals}
-        return {"operation": self.operation, **{k: str(v) for k, v in counts.items()}}
+        said = {k: str(v) for k, v in counts.items()}
+        return {"operation": self.operation, **said, **self.notes}
 
 
 def _rows(files: Sequence[AddedFile]) -> int:

@@ -1,6 +1,5 @@
 """The base of writes to Delta tables: a table, one commit with a mark, and errors."""
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.process import write_marks
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import delta, driver_messages
 from caraway_plugins.sources.delta import WRITTEN_PLACE
@@ -29,6 +29,33 @@ _GENERATED = "delta.generationExpression"
 _LONGEST = 200
 
 
+_COUNTED = (
+    "num_added_rows", "num_updated_rows", "num_deleted_rows", "num_target_rows_inserted",
+    "num_target_rows_updated", "num_target_rows_deleted",
+)  # fmt: skip
+"""The metrics that count the rows of a statement, in the entries of a log."""
+
+
+def find_commit(table: RemoteTable, mark: str) -> int | None:
+    """See `CommitLookup`.
+
+    Raises:
+        ExecutionError: the log cannot be read, or has no number of rows.
+    """
+    try:
+        history = opened(table.login).history(_NEWEST)
+    except FAILURES as exc:
+        raise ExecutionError(_reason(exc, table.login)) from exc
+    for each in history:
+        if each.get(_MARK) == mark:
+            metrics = each.get("operationMetrics") or {}
+            counts = [int(metrics[name]) for name in _COUNTED if name in metrics]
+            if not counts:
+                raise ExecutionError("the log does not say how many rows the commit has")
+            return sum(counts)
+    return None
+
+
 class DeltaWrite:
     """A statement that writes to one table by one commit, or changes nothing."""
 
@@ -40,7 +67,6 @@ class DeltaWrite:
     def __init__(self, table: RemoteTable) -> None:
         """Take the table that is written."""
         self._table = table
-        self._mark = uuid.uuid4().hex
         self._is_closed = False
 
     def close(self) -> None:
@@ -114,9 +140,9 @@ class DeltaWrite:
         Raises:
             QueryError: it failed. The message says whether rows may be written.
         """
-        before = table.version()
+        before, mark = table.version(), write_marks.current()
         properties = CommitProperties(
-            custom_metadata={_MARK: self._mark}, max_commit_retries=self.most_retries
+            custom_metadata={_MARK: mark}, max_commit_retries=self.most_retries
         )
         try:
             return work(properties)
@@ -133,9 +159,9 @@ class DeltaWrite:
                 ) from exc
             if driver_messages.is_of_nan(str(exc)):
                 raise self._refused(driver_messages.NAN_COMPARED) from exc
-            return self._found(exc, before)
+            return self._found(exc, before, mark)
 
-    def _found(self, exc: Exception, before: int) -> Mapping[str, Any]:
+    def _found(self, exc: Exception, before: int, mark: str) -> Mapping[str, Any]:
         """Return what a write counted whose commit is in the log, or raise its error."""
         reason = _reason(exc, self._table.login)
         try:
@@ -147,7 +173,7 @@ class DeltaWrite:
                 f"{self.done} before you run it again"
             ) from exc
         for each in history:
-            if each.get(_MARK) == self._mark:
+            if each.get(_MARK) == mark:
                 return each.get("operationMetrics") or {}
         if isinstance(exc, CommitFailedError) and newest.version() > before:
             raise ExecutionError(

@@ -10,6 +10,7 @@ from deltalake import write_deltalake
 
 from caraway_core.protocols.remote import TableChange, TableMerge
 from caraway_core.tables import RemoteTable
+from caraway_plugins.sources import delta_commits
 from caraway_plugins.sources.delta_changes import DeltaChange
 from caraway_plugins.sources.delta_commits import (
     DeltaWrite,
@@ -39,6 +40,10 @@ class DeltaWriter:
     def merge(self, table: RemoteTable, columns: pa.Schema, merge: TableMerge) -> DeltaMerge:
         """Return a MERGE of rows."""
         return DeltaMerge(table, columns, merge)
+
+    def find_commit(self, table: RemoteTable, mark: str) -> int | None:
+        """See `CommitLookup`."""
+        return delta_commits.find_commit(table, mark)
 
 
 class DeltaInsert(DeltaWrite):

@@ -56,12 +56,25 @@ class _Run:
     """A statement whose streams are given one after the other."""
 
     def __init__(
-        self, first: _Stream, *others: _Stream | Exception, has_names: bool = True
+        self,
+        first: _Stream,
+        *others: _Stream | Exception,
+        has_names: bool = True,
+        committed: int | Exception | None = None,
     ) -> None:
+        self._committed = committed
         self._others = list(others)
         self.runs = 1
         self.ends: list[bool] = []
-        self.stream = RerunStream(first, self._again, self._end, has_names=has_names)
+        self.stream = RerunStream(
+            first, self._again, self._end, has_names=has_names, find_commit=self._find
+        )
+
+    async def _find(self, table: TableName, mark: str) -> int | None:
+        assert (table, mark) == ("t", "m")
+        if isinstance(self._committed, Exception):
+            raise self._committed
+        return self._committed
 
     async def _again(self, lost: EngineLostError) -> _Stream:
         self.runs += 1
@@ -80,6 +93,35 @@ class _Run:
 
 def _lost(cause: Cause = Cause.CRASH) -> EngineLostError:
     return EngineLostError(cause, "it used 2 GiB")
+
+
+def _lost_write(cause: Cause = Cause.KILLED) -> _Stream:
+    return _Stream(error=EngineLostError(cause, "", "m"), written=TableName("t"))
+
+
+@pytest.mark.parametrize("count", [0, 7])
+async def test_a_write_whose_commit_is_there_has_its_result(count: int) -> None:
+    run = _Run(_lost_write(), committed=count)
+    assert await run.numbers() == [count]
+    assert (run.runs, run.ends) == (1, [True])
+
+
+@pytest.mark.parametrize(
+    ("committed", "cause", "says"),
+    [
+        (None, Cause.KILLED, "it was killed; no row was written: the table has no commit of it"),
+        (None, Cause.MEMORY, "no row was written"),
+        (ExecutionError("away"), Cause.KILLED, "look before you run it again"),
+        (7, Cause.CLOSED, "look before you run it again"),
+    ],
+)
+async def test_a_write_without_a_commit_says_what_is_known(
+    committed: int | Exception | None, cause: Cause, says: str
+) -> None:
+    run = _Run(_lost_write(cause), committed=committed)
+    with pytest.raises(CarawayError, match=says):
+        await run.numbers()
+    assert (run.runs, run.ends) == (1, [False])
 
 
 async def test_nothing_is_run_again_without_need() -> None:

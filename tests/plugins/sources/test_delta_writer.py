@@ -1,6 +1,6 @@
 """INSERT adds rows to Delta tables by one commit, or adds none."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,6 +13,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaProtocolError
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
+from caraway_core.process import write_marks
+from caraway_core.protocols.remote import Assignment, TableChange
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources import delta_commits, delta_writer
 from caraway_plugins.sources.delta import DeltaSource
@@ -172,6 +174,24 @@ def test_a_commit_whose_answer_is_lost_counts(
     monkeypatch.setattr(delta_commits, "opened", _FailsFrom(2, delta_commits.opened))
     error = refused(table, ROWS, tmp_path / "t")
     assert "look whether they are inserted" in error.message
+
+
+def test_a_commit_is_found_by_its_mark(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path / "t", ROWS)
+    table, writer = written(tmp_path), DeltaWriter()
+    writes: tuple[Callable[[], int], ...] = (
+        lambda: insert(table, ROWS.slice(1)),
+        writer.change(table, TableChange("id > 1", (Assignment("f", pa.scalar(1.0)),))).write_rows,
+        writer.change(table, TableChange("id = 1")).write_rows,
+        writer.change(table, TableChange("")).write_rows,
+    )
+    marks = {write_marks.give(): write() for write in writes}
+    assert list(marks.values()) == [3, 4, 2, 5]
+    assert {each: writer.find_commit(table, each) for each in marks} == marks
+    assert writer.find_commit(table, write_marks.give()) is None
+    (tmp_path / "t").rename(tmp_path / "moved")
+    with pytest.raises(ExecutionError):
+        writer.find_commit(table, next(iter(marks)))
 
 
 class _FailsFrom:

@@ -13,6 +13,7 @@ from typing import Any
 
 from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import DatasetError, ExecutionError, InvalidQueryError
+from caraway_core.process import write_marks
 from caraway_core.tables import RemoteTable
 from caraway_plugins.iceberg import added_manifests, added_snapshots
 from caraway_plugins.iceberg.added_manifests import AddedFile, Content, WrittenSpec
@@ -25,6 +26,7 @@ from caraway_plugins.sources.iceberg.writing.catalogs import LostCommitError
 from caraway_plugins.sources.iceberg.writing.row_files import TablePlace
 
 _WRITTEN_FORMAT = 2
+_MARK, _COUNT = "caraway.write", "caraway.rows"
 _TRIES = 10
 _DELAYS = Delays(0.05, 2.0, jitter=1.0)
 _DATA_PATH, _METADATA_PATH = "write.data.path", "write.metadata.path"
@@ -36,6 +38,15 @@ class Base:
     """The snapshot whose rows are changed; None where the table had none."""
 
     snapshot_id: int | None
+
+
+def find_commit(table: RemoteTable, mark: str) -> int | None:
+    """See `CommitLookup`."""
+    document = opening.open_table(written.request_of(table)).document
+    for each in document.get("snapshots") or ():
+        if (summary := each.get("summary", {})).get(_MARK) == mark:
+            return int(summary[_COUNT])
+    return None
 
 
 class SnapshotWrite:
@@ -107,8 +118,8 @@ class SnapshotWrite:
         )
         return found
 
-    def commit(self, files: Files, base: Base | None = None) -> None:
-        """Commit files; with `base`, rows of that snapshot are changed.
+    def commit(self, files: Files, count: int, base: Base | None = None) -> None:
+        """Commit files of a statement for `count` rows; with `base`, rows of it are changed.
 
         Raises:
             QueryError: it is not committed. The message says where that is not known.
@@ -118,7 +129,8 @@ class SnapshotWrite:
             content: [each for _, of_spec in groups for each in of_spec]
             for content, groups in files.items()
         }
-        added = AddedSnapshot(self.snapshot_id, every)
+        notes = {_MARK: write_marks.current(), _COUNT: str(count)}
+        added = AddedSnapshot(self.snapshot_id, every, notes)
         self._is_settled = True
         try:
             self._commit(added, manifests, base)

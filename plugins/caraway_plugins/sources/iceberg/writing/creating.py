@@ -69,7 +69,7 @@ class IcebergCreation(WritingStatement):
             ]
             added.add(pa.RecordBatch.from_arrays(columns, schema=self._columns))
             count += batch.num_rows
-        write.commit({"data": added.finish()})
+        write.commit({"data": added.finish()}, count)
         return count
 
 

@@ -16,7 +16,7 @@ from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.iceberg.added_manifests import AddedFile, WrittenSpec
 from caraway_plugins.sources.iceberg import describing, opening, planning
 from caraway_plugins.sources.iceberg.scanning import PlacedIcebergTable
-from caraway_plugins.sources.iceberg.writing import row_files, written
+from caraway_plugins.sources.iceberg.writing import commits, row_files, written
 from caraway_plugins.sources.iceberg.writing.adding import AddedRows, WritingStatement
 from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
 from caraway_plugins.sources.iceberg.writing.creating import IcebergCreation, IcebergDrop
@@ -62,6 +62,10 @@ class IcebergWriter:
         except DatasetError as exc:
             raise ExecutionError(f"{title} failed: {exc.message}; {_NOT_CHANGED}") from exc
 
+    def find_commit(self, table: RemoteTable, mark: str) -> int | None:
+        """See `CommitLookup`."""
+        return commits.find_commit(table, mark)
+
     def replace(self, table: RemoteTable, placed: TableSpec) -> IcebergReplacement:
         """Return what replaces rows of a table with places."""
         assert isinstance(placed, PlacedIcebergTable)
@@ -87,7 +91,7 @@ class IcebergInsert(WritingStatement):
             added.add(_whole(batch, self._table.schema))
             count += batch.num_rows
         if count:
-            write.commit({"data": added.finish()})
+            write.commit({"data": added.finish()}, count)
         return count
 
 
@@ -115,7 +119,7 @@ class IcebergReplacement(WritingStatement):
                 added.add(new.select(self._table.schema.names))
         if count:
             deletes = self._deletes(write, places)
-            write.commit({"data": added.finish(), "deletes": deletes}, self._base)
+            write.commit({"data": added.finish(), "deletes": deletes}, count, self._base)
         return count
 
     @property
