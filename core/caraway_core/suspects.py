@@ -17,7 +17,7 @@ import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import StatementRefusedError
@@ -72,7 +72,7 @@ class Suspect:
         return Suspect(**{**fields, "last": End(**fields["last"])})
 
 
-def key(sql: str, parameters: Mapping[str, Any] | None = None) -> str:
+def key(sql: str, parameters: Mapping[str, object] | None = None) -> str:
     """Return a key of fixed length that identifies a statement with its parameters."""
     digest = hashlib.blake2b(sql.strip().encode(errors="surrogatepass"), digest_size=16)
     for name, value in sorted((parameters or {}).items()):

@@ -7,7 +7,7 @@ request head, the time for unread body data after the response, and the number o
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from starlette.responses import PlainTextResponse
 from uvicorn._types import ASGIApplication
@@ -159,7 +159,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
         departure = Departure(self.flow)
         self._departures.append(departure)
-        cast(dict[str, Any], self.scope)[DEPARTURE] = departure
+        cast(dict[str, object], self.scope)[DEPARTURE] = departure
         self.cycle.transport = cast(asyncio.Transport, JoinedHead(self.transport, self.loop))
         if self.is_leaving():
             # If the connection stays open, the client sends its next request to this process again.
@@ -167,7 +167,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._end()
-        cast(dict[str, Any], self.scope)[WHOLE_BODY] = True
+        cast(dict[str, object], self.scope)[WHOLE_BODY] = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

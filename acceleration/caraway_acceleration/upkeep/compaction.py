@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -365,7 +364,7 @@ def _crumbs(version: DatasetVersion, past: int = 0) -> int:
     return logs.tail(version.log[max(past, unread) :])
 
 
-def _joined(version: DatasetVersion, crumbs: Log, entry: LogEntry) -> dict[str, Any] | None:
+def _joined(version: DatasetVersion, crumbs: Log, entry: LogEntry) -> dict[str, object] | None:
     """Return the changed fields after a merge, or None if the merged entries are gone."""
     log, pending = version.log, version.pending
     first = log.index(crumbs[0]) if crumbs[0] in log else 0

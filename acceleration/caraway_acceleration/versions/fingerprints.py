@@ -8,7 +8,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.values.acceleration import Acceleration
@@ -49,8 +48,8 @@ def is_earlier_form(origin: str) -> bool:
     return _EARLIER.fullmatch(origin) is not None
 
 
-def _definition(dataset: Dataset, acceleration: Acceleration) -> Mapping[str, Any]:
-    parts: dict[str, Any] = {
+def _definition(dataset: Dataset, acceleration: Acceleration) -> Mapping[str, object]:
+    parts: dict[str, object] = {
         "source": dataset.source,
         "columns": [[each.name, each.type] for each in dataset.columns],
         "refresh_sql": acceleration.refresh.sql,
@@ -63,7 +62,7 @@ def _definition(dataset: Dataset, acceleration: Acceleration) -> Mapping[str, An
     return {name: part for name, part in parts.items() if part}
 
 
-def _term(term: Term) -> list[Any]:
+def _term(term: Term) -> list[object]:
     named = [term.name] if term.name else []
     if isinstance(term, BucketKey):
         return ["bucket", term.count, term.column, *named]
@@ -73,7 +72,7 @@ def _term(term: Term) -> list[Any]:
 
 
 def _embedded(column: EmbeddedColumn) -> list[object]:
-    found: list[Any] = [column.column, column.embedder, list(column.row_id)]
+    found: list[object] = [column.column, column.embedder, list(column.row_id)]
     if (cut := column.chunking) is not None:
         found.append([cut.target_size, cut.overlap_size, cut.trims_whitespace])
     return found

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -40,7 +39,7 @@ def table(
 
 def _rows(
     name: TableName, version: DatasetVersion, spec: StoredTable, ready: Sequence[ExecutorId]
-) -> Iterable[dict[str, Any]]:
+) -> Iterable[dict[str, object]]:
     sizes: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for chunk in spec.chunks:
         size = sizes[chunk.partition if spec.cut.terms else chunk.checksum]

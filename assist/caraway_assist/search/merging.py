@@ -89,7 +89,7 @@ def _identities(rows: pa.Table, key: Sequence[str]) -> list[Hashable]:
 
 def _hashable(column: pa.ChunkedArray) -> list[object]:
     """Return values of a column: of lists, structs and NaN their texts, which equal ones share."""
-    values: list[Any] = times.as_numbers(column).to_pylist()
+    values: list[object] = times.as_numbers(column).to_pylist()
     if types.is_nested(column.type):
         return [None if each is None else repr(each) for each in values]
     if types.is_floating(column.type):

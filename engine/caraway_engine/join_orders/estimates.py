@@ -33,7 +33,7 @@ class Estimate:
         rows = max(1.0, self.rows * share)
         return Estimate(rows, {name: each.within(rows) for name, each in self.columns.items()})
 
-    def filtered(self, conditions: list[Any]) -> "Estimate":
+    def filtered(self, conditions: list[object]) -> "Estimate":
         """Return the estimate of the rows that pass all conditions."""
         share = prod(expressions.passing(each, self.columns, self.rows) for each in conditions)
         return self.kept(share)

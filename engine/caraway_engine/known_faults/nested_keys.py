@@ -16,7 +16,7 @@ _NONE = frozenset[str]()
 
 
 def forbidden(
-    context: SessionContext, sides: Sequence[Any], join: Any, schema: pa.Schema
+    context: SessionContext, sides: Sequence[object], join: Any, schema: pa.Schema
 ) -> frozenset[str]:
     """Return the settings that must be off while a join with these columns becomes physical."""
     nested = {each.name for each in schema if pa.types.is_nested(each.type)}

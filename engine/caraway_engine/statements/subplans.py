@@ -26,7 +26,7 @@ class Subplan:
     """
 
     plan: Any
-    condition: tuple[Any, ...]
+    condition: tuple[object, ...]
     is_simplified: bool
 
 

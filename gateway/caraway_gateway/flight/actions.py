@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from pyarrow import flight
 
@@ -29,7 +29,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "GetAsyncQueryResult": "{query_id, chunk_index = 0} -> the chunk as an Arrow IPC stream",
     "CancelAsyncQuery": "{query_id} -> {query_id, cancelled, status}",
 }
-Body = Mapping[str, Any]
+Body = Mapping[str, object]
 _Parsed = TypeVar("_Parsed")
 
 
@@ -59,7 +59,7 @@ async def _submit(service: JobService, caller: Caller, body: bytes) -> bytes:
 
 async def _status(service: JobService, caller: Caller, body: Body) -> bytes:
     job = await _find(service, caller, body)
-    document: dict[str, Any] = {"query_id": job.job_id, "status": job.status}
+    document: dict[str, object] = {"query_id": job.job_id, "status": job.status}
     if job.error is not None:
         document["error"] = {"error_code": job.error.code, "message": job.error.message}
     if job.status == "SUCCEEDED":

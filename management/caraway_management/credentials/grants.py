@@ -6,7 +6,6 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -122,7 +121,7 @@ async def redeem_code(
     now: datetime,
     client: OAuthClient,
     parameters: Mapping[str, str],
-) -> dict[str, Any] | GrantError:
+) -> dict[str, object] | GrantError:
     """Return tokens for a code. What a code that was used gave is revoked, and refused.
 
     The refusal is returned, so that the revocation is committed.
@@ -174,7 +173,7 @@ async def refresh(
     now: datetime,
     client: OAuthClient,
     parameters: Mapping[str, str],
-) -> dict[str, Any] | GrantError:
+) -> dict[str, object] | GrantError:
     """Return new tokens for a refresh token, which is used up.
 
     One that was used before is in two hands: the grant ends. The refusal is returned, so that this

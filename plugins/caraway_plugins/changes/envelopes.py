@@ -15,7 +15,7 @@ from caraway_plugins.changes.meanings import UNKNOWN, Meaning, of_connect
 from caraway_plugins.changes.offsets import Offsets
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 _OPS = "c (create), u (update), d (delete), r (snapshot read) and t (truncate)"
 _EXAMPLE = '{"op": "c", "before": null, "after": {...}, "source": {...}}'
 

@@ -43,7 +43,7 @@ class ProtobufMessages:
         self._registry = registry
         self._types: dict[tuple[int, tuple[int, ...]], Any] = {}
 
-    def read(self, message: bytes) -> tuple[Mapping[str, Any], Meaning]:
+    def read(self, message: bytes) -> tuple[Mapping[str, object], Meaning]:
         """Return the fields of a message.
 
         Raises:
@@ -126,7 +126,7 @@ def _add(pool: DescriptorPool, name: str, content: bytes) -> None:
     pool.AddSerializedFile(file.SerializeToString())
 
 
-def _fields(message: Any) -> Iterator[tuple[str, Any]]:
+def _fields(message: Any) -> Iterator[tuple[str, object]]:
     """Yield the fields of a message; those that can be absent are NULL then."""
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)

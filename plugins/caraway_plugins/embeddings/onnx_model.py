@@ -74,7 +74,7 @@ class OnnxEmbedder:
             threads.shutdown(wait=True, cancel_futures=True)
 
     def _embed(
-        self, items: Sequence[Any], ids: Callable[[Any], list[int]], dimensions: int | None
+        self, items: Sequence[object], ids: Callable[[Any], list[int]], dimensions: int | None
     ) -> EmbeddedTexts:
         vectors.check_dimensions(self._name, dimensions, (self.dimensions,))
         rows = np.empty((len(items), self.dimensions), dtype=np.float32)

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -161,7 +160,7 @@ async def _write(store: ResultStore, key: str, parts: Sequence[tuple[int, pa.Rec
 
 
 async def _read(store: ResultStore, key: str, chunk: ChunkInfo) -> pa.Table:
-    batches: list[Any] = [batch async for batch in store.read_chunk(key, chunk)]
+    batches: list[object] = [batch async for batch in store.read_chunk(key, chunk)]
     if not batches:
         raise DamagedChunkError(f"segment '{key}' is empty")
     return pa.Table.from_batches(batches)

@@ -1,7 +1,6 @@
 """View metadata, version 1: the SQL of a view, and its columns."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from caraway_plugins.iceberg.column_types import IcebergSchema
 
@@ -15,7 +14,7 @@ def document(
     namespace: str,
     properties: Mapping[str, str],
     timestamp_ms: int,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the metadata of a view as JSON."""
     version = {
         "version-id": 1,

@@ -32,7 +32,7 @@ class DatabaseRows(ABC):
         """Take a statement whose columns become those of the schema, in order."""
         self._table, self._sql, self._schema = table, sql, schema
         self._connection: Any = None
-        self._batches: Iterator[Any] | None = None
+        self._batches: Iterator[object] | None = None
         self._reading = threading.Lock()
         self._is_closed = False
 
@@ -51,7 +51,7 @@ class DatabaseRows(ABC):
             self._reading.release()
 
     @abstractmethod
-    def _begin(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[object]:
         """Connect and run the statement; return its batches."""
 
     @abstractmethod

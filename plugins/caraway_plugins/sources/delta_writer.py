@@ -67,7 +67,7 @@ class DeltaInsert(DeltaWrite):
             return 0
         data = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
 
-        def write(properties: Any) -> dict[str, Any]:
+        def write(properties: Any) -> dict[str, object]:
             write_deltalake(table, data, mode="append", commit_properties=properties)
             return {}
 

@@ -28,7 +28,7 @@ class PooledRows(DatabaseRows):
         """Close a connection that no statement uses; it raises nothing."""
         connection.close()
 
-    def _begin(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[object]:
         """Run the statement; if an idle connection turns out to be broken, use another one."""
         while (kept := self._pool.take_idle(self._table.login)) is not None:
             self._connection = kept
@@ -51,7 +51,7 @@ class PooledRows(DatabaseRows):
         """Open a connection."""
 
     @abstractmethod
-    def _run(self) -> Iterator[Any]:
+    def _run(self) -> Iterator[object]:
         """Run the statement over `_connection`, and return its batches."""
 
     @abstractmethod

@@ -45,6 +45,6 @@ def _texts(item: dict[str, object], location: Location) -> Iterator[FileReferenc
             yield FileReference("text", (*location, key), item[key])
 
 
-def _items(document: Document, section: str) -> list[Any]:
+def _items(document: Document, section: str) -> list[object]:
     items = document.value.get(section)
     return items if isinstance(items, list) else []

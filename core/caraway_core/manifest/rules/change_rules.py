@@ -4,7 +4,6 @@ The rules read the plain document, like those in `rules`.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
@@ -102,6 +101,6 @@ def _mode(document: Document, connector: str) -> str | None:
     return accelerating.refresh_mode_of(written, connector)
 
 
-def _section(document: Document) -> dict[str, Any]:
+def _section(document: Document) -> dict[str, object]:
     section = document.value.get("acceleration")
     return section if isinstance(section, dict) else {}

@@ -4,7 +4,6 @@ They read the plain document, as those of `rules`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
@@ -155,9 +154,9 @@ def _is_on(section: object) -> bool:
     return isinstance(section, dict) and section.get("enabled") is not False
 
 
-def _list(value: object) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def _mapping(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}

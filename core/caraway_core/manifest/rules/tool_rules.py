@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from caraway_core.errors import ParametersError, Problem
@@ -101,8 +100,8 @@ def declared(shape: shapes.ToolSection) -> DeclaredTool:
     )
 
 
-def _schema(parameters: Mapping[str, shapes.ToolParameterSection]) -> Mapping[str, Any]:
-    properties: dict[str, Any] = {}
+def _schema(parameters: Mapping[str, shapes.ToolParameterSection]) -> Mapping[str, object]:
+    properties: dict[str, object] = {}
     required: list[str] = []
     for name, each in parameters.items():
         written = sections.written(each)
@@ -247,7 +246,7 @@ def _timeout(document: Document, params: Mapping[str, object]) -> Iterator[Probl
         yield document.problem(("params", "timeout"), str(exc))
 
 
-def _url(target: str, params: Mapping[str, Any]) -> str:
+def _url(target: str, params: Mapping[str, object]) -> str:
     url = target or str(params.get("url", ""))
     return f"http:{url}" if url.startswith("//") else url
 
@@ -260,5 +259,5 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def _mapping(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}

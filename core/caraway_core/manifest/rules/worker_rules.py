@@ -1,7 +1,6 @@
 """Rules between the keys of workers, and the values that they become."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.loading import registry
@@ -110,7 +109,7 @@ class WorkerReferences:
                     yield document.problem((*at, index, "from"), message)
 
 
-def _routed(document: Document) -> tuple[Location, list[dict[str, Any]]]:
+def _routed(document: Document) -> tuple[Location, list[dict[str, object]]]:
     """Return where the models of a worker are listed, and those entries that can be read."""
     content = document.value
     at: Location = ("models",)
@@ -179,5 +178,5 @@ def _params(document: Document, type_: WorkerType) -> Iterator[Problem]:
             yield document.problem(("params", "cooldown"), str(exc))
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def _mapping(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from typing import Any
 
 import pyarrow as pa
 
@@ -162,7 +161,7 @@ def table(codes: Sequence[int]) -> pa.Table:
     """Return the values of some codes, or of all if none is named."""
     said = values()
     wanted = [code for code in codes if code in said] if codes else sorted(said)
-    members: list[list[Any]] = [[] for _ in range(6)]
+    members: list[list[object]] = [[] for _ in range(6)]
     types, offsets = [], []
     for code in wanted:
         member, value = said[code]

@@ -1,7 +1,5 @@
 """The types of the SQL of the runtime, as ODBC and JDBC describe types."""
 
-from typing import Any
-
 import pyarrow as pa
 
 from caraway_gateway.flight.sql import metadata_schemas
@@ -17,7 +15,7 @@ def table(data_type: int | None = None) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=metadata_schemas.XDBC_TYPE_INFO)
 
 
-def _rows() -> list[dict[str, Any]]:
+def _rows() -> list[dict[str, object]]:
     return [
         _type("BOOLEAN", proto.XDBC_BIT, 1),
         _number("TINYINT", proto.XDBC_TINYINT, 3),
@@ -45,7 +43,7 @@ def _type(
     quotes: str | None = None,
     prefix: str | None = None,
     is_case_sensitive: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "type_name": name,
         "data_type": code,
@@ -78,7 +76,7 @@ def _number(
     radix: int = 10,
     scale: int = 0,
     params: list[str] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     numeric = {
         "create_params": params,
         "unsigned_attribute": is_unsigned,
@@ -90,6 +88,6 @@ def _number(
     return _type(name, code, size) | numeric
 
 
-def _time(name: str, code: int, size: int, subcode: int) -> dict[str, Any]:
+def _time(name: str, code: int, size: int, subcode: int) -> dict[str, object]:
     made = _type(name, code, size, quotes="'", prefix=f"{name} '")
     return made | {"sql_data_type": proto.XDBC_DATETIME, "datetime_subcode": subcode}

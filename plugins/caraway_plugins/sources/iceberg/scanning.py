@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +80,9 @@ class PlacedIcebergTable(IcebergTable):
     """
 
     snapshot_id: int | None = None
-    partitions: Mapping[str, tuple[int, tuple[Any, ...]]] = field(default_factory=dict, repr=False)
+    partitions: Mapping[str, tuple[int, tuple[object, ...]]] = field(
+        default_factory=dict, repr=False
+    )
 
 
 class IcebergScanner:

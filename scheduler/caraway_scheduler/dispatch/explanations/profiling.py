@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from caraway_core.protocols.profiles import OperatorProfile, TaskProfile
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask
@@ -110,7 +109,7 @@ def document(tasks: Sequence[FinishedTask], elapsed_ms: float) -> str:
 
 
 def _task(task: FinishedTask) -> Mapping[str, object]:
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "number": task.number,
         "executor": task.executor_id,
         "rows": task.rows,

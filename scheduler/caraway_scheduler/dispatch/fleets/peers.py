@@ -65,7 +65,7 @@ def shapes(inputs: Sequence[Input]) -> list[InputShape]:
     ]
 
 
-def handles(inputs: Sequence[Input]) -> list[Any]:
+def handles(inputs: Sequence[Input]) -> list[object]:
     """Return the object references of all parts of the inputs.
 
     Raises:
