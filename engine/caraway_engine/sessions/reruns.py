@@ -23,7 +23,7 @@ from caraway_engine.statements import plan_nodes
 
 _EXPLAINED = "explained"
 _ANTI = frozenset({"LeftAnti", "RightAnti"})
-_WIDE = 1_000
+WIDE = 1_000
 """The engine holds the interpreter while it optimizes a plan ahead: 0.5 s for 5,000 columns."""
 _SHORT_S = 0.25
 """The time up to which a statement that has a core to itself runs in one partition in a crowd."""
@@ -185,4 +185,4 @@ def is_wide_listing(plan: StatementPlan) -> bool:
     Nothing changes the types of columns that are only listed.
     """
     is_listing = plan.facts.names_columns_only and not plan.views
-    return is_listing and len(plan.dataframe.schema()) > _WIDE
+    return is_listing and len(plan.dataframe.schema()) > WIDE

@@ -128,6 +128,12 @@ class Session:
             stream.traits.profile = lambda: TaskProfile(operators=streams.operators(executed()))
         return stream
 
+    def let_go(self) -> None:
+        """Release rows that were not read recently, and plans that keep such rows in memory."""
+        self._tasks.forget_unused()
+        for version in self.versions:
+            version.let_go()
+
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or return None if it cannot be shared.
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from datafusion import ExecutionPlan, SessionContext
+from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.errors import ExecutionError, NotDistributableError
@@ -23,14 +23,13 @@ from caraway_engine.searching import embedding
 from caraway_engine.sessions import sort_places
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered
+from caraway_engine.sessions.repeated_tasks import Fragment, RepeatedTasks
 from caraway_engine.sessions.spec_facts import is_external
-from caraway_engine.sessions.versions import NarrowedTask
-from caraway_engine.sharing import kept_plans, memory_files, shares, sharing, whole_files
-from caraway_engine.sharing.kept_plans import KeptPlan, KeptSharePlans
+from caraway_engine.sharing import kept_plans, shares, sharing, whole_files
+from caraway_engine.sharing.kept_plans import KeptPlan
 from caraway_engine.sharing.memory_files import NoMemoryFileError, PlanWithoutRows
 from caraway_engine.sharing.sharing import RestrictedPlan
 from caraway_engine.stages import fragments
-from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts
 from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.statements.statements import Effect
@@ -47,7 +46,7 @@ class TaskPlanner:
         self._contexts = registered.contexts
         self._inputs = registered.inputs
         self._whole_files = whole_files.WholeFiles()
-        self._kept = KeptSharePlans()
+        self._repeated = RepeatedTasks(registered)
         self._listed: dict[TableName, tuple[FileStates, tuple[shares.ListedPiece, ...] | None]] = {}
         """The pieces of tables, and the states of their files before they were listed."""
 
@@ -84,6 +83,10 @@ class TaskPlanner:
             self._listed[table] = states, pieces
         return pieces
 
+    def forget_unused(self) -> None:
+        """Forget plans that keep rows in memory and were not used lately."""
+        self._repeated.forget_unused()
+
     def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
         """Plan a task, and check that the rows that it reads are in memory.
 
@@ -101,22 +104,35 @@ class TaskPlanner:
             raise self._registered.translate(exc, planning=True) from exc
 
     def _startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
-        assert isinstance(task.work, SubstraitFragment), "the engine plans only fragments"
-        context = self._contexts.main
-        narrowed_task = self._versions.narrowed(task, task.work)
-        task, given, held = narrowed_task.task, narrowed_task.fragment, dict(narrowed_task.tables)
-        tables = self._registered.snapshot.tables
-        task, given, remote = self._without_splits(task, given)
-        held = {**held, **remote}
-        narrowed = self._whole_files.narrowed(given, task.shares, tables)
-        fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (given, {})
-        made = {**held, **files}
-        may_be_kept = bool(task.shares) and not (narrowed or made or task.found)
-        key = kept_plans.key_of(fragment, task.shares, inputs) if may_be_kept else None
-        if key is not None and (kept_plan := self._kept.find(key)) is not None:
+        fragment = self._fragment(task, inputs)
+        if (version_plan := self._repeated.find(fragment)) is not None:
+            self._fill_whole(version_plan.facts, task)
+            return self._repeated.start(version_plan, task)
+        key = self._repeated.key_of(fragment)
+        if key is not None and (kept_plan := self._repeated.find_message(key)) is not None:
             with suppress(NoMemoryFileError):
-                return self._started_again(kept_plan, task, fragment, inputs, narrowed_task)
-        dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+                return self._started_again(kept_plan, fragment)
+        return self._planned(fragment, key)
+
+    def _fragment(self, task: Task, inputs: Sequence[TaskTable]) -> Fragment:
+        """Make a fragment read the rows in memory and the splits of a task's shares."""
+        assert isinstance(task.work, SubstraitFragment), "the engine plans only fragments"
+        narrowed = self._versions.narrowed(task, task.work)
+        task, plan, splits = self._without_splits(narrowed.task, narrowed.fragment)
+        tables = {**narrowed.tables, **splits}
+        return Fragment(task, plan, inputs, tables, narrowed.views, is_waiting=bool(splits))
+
+    def _planned(self, fragment: Fragment, key: kept_plans.Key | None) -> Startable:
+        """Plan a fragment, and keep its plan if the next task may use it."""
+        task, inputs = fragment.task, fragment.inputs
+        context = self._contexts.main
+        tables = self._registered.snapshot.tables
+        narrowed = self._whole_files.narrowed(fragment.plan, task.shares, tables)
+        if narrowed:
+            key = None
+            tables_read = {**fragment.tables, **narrowed.tables}
+            fragment = replace(fragment, plan=narrowed.fragment, tables=tables_read)
+        dataframe = self._dataframe(context, fragment)
         facts = plan_facts.of(dataframe.logical_plan())
         self._fill_whole(facts, task)
         joins = self._registered.joins(dataframe, facts)
@@ -125,14 +141,17 @@ class TaskPlanner:
         if is_product:
             # The fragment is planned over tables, which only this context has.
             context = self._contexts.serial
-            dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+            dataframe = self._dataframe(context, fragment)
             if not joins.may_spill:
                 key = None  # A kept plan runs in the other context.
                 context = self._contexts.unspilled
                 dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         elif is_calling:
+            key = None
             context = self._contexts.calling
             dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        elif (version_plan := self._repeated.keep(fragment, dataframe, facts)) is not None:
+            return self._repeated.start(version_plan, task)
         elif self._may_sort_apart(dataframe):
             context = self._contexts.sorting
             dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
@@ -141,37 +160,40 @@ class TaskPlanner:
         start = partial(natively.start, dataframe, self._registered.scratch)
         again = partial(frugal.start, self._contexts, dataframe)
         executed = dataframe.execution_plan  # It is the one that ran, if one did.
+        # The files are looked at before they are listed for the plan.
+        files = self._repeated.files(key, fragment, facts)
         if narrowed:
-            whole_files.check_present(task.shares, made, context)
-        elif task.shares:
-            places = self._places(facts) if key is not None and not is_calling else None
-            states = presence.states(places) if places else None
-            shared = self._shared(context, dataframe, facts, task, fragment, inputs, held)
-            if key is not None and places and states is not None:
-                bare = self._without_rows(key, shared, inputs, is_product)
-                if bare is not None:
-                    of = None if inputs else dataframe
-                    kept = KeptPlan(bare, of, facts, schema, is_product, places, states)
-                    self._kept.keep(key, kept)
-                    if inputs:
-                        with suppress(NoMemoryFileError):
-                            return self._started_again(kept, task, fragment, inputs, narrowed_task)
+            whole_files.check_present(task.shares, fragment.tables, context)
+        elif task.shares or files is not None:
+            again = partial(self._start_shared_again, dataframe, facts, fragment)
+            shared = self._shared(context, dataframe, facts, fragment)
+            if key is not None and files is not None:
+                of = None if inputs else dataframe
+                with_rows = KeptPlan(
+                    PlanWithoutRows(shared.message, ()), of, facts, schema, is_product, *files
+                )
+                kept = self._repeated.keep_message(key, fragment, shared.plan, with_rows)
+                if kept is not None and inputs:
+                    with suppress(NoMemoryFileError):
+                        return self._started_again(kept, fragment)
             start = partial(context.execute, shared.plan, 0)
             executed = partial(_given, shared.plan)
-            again = partial(
-                self._start_shared_again, dataframe, facts, task, fragment, inputs, held
-            )
-        if is_waiting := bool(remote) or is_calling:
+        if is_waiting := fragment.is_waiting or is_calling:
             from caraway_engine.remote import streams  # Slow to import; few tasks need it.
 
             start = partial(streams.LateStream, start)
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(facts)
         plan = StatementPlan(
-            dataframe, facts, effect, is_product, present, frozenset(), views=narrowed_task.views
+            dataframe, facts, effect, is_product, present, frozenset(), views=fragment.views
         )
         start_again = None if is_product else again
         return Startable(plan, schema, start, start_again, is_waiting, executed)
+
+    def _dataframe(self, context: SessionContext, fragment: Fragment) -> Any:
+        return fragments.plan(
+            context, fragment.plan, self._inputs, fragment.inputs, fragment.tables
+        )
 
     def _may_sort_apart(self, dataframe: Any) -> bool:
         """Return whether each partition of a plan, if there are several, may sort by itself."""
@@ -181,78 +203,22 @@ class TaskPlanner:
             and sort_places.may_be_apart(dataframe.optimized_logical_plan())
         )
 
-    def _started_again(
-        self,
-        kept_plan: KeptPlan,
-        task: Task,
-        fragment: bytes,
-        inputs: Sequence[TaskTable],
-        narrowed_task: NarrowedTask,
-    ) -> Startable:
-        """Make the plan of a task that ran before from what is known of it.
+    def _started_again(self, kept: KeptPlan, fragment: Fragment) -> Startable:
+        """Return what starts a task that ran before.
 
         Raises:
             NoMemoryFileError: its inputs cannot be passed.
         """
-        self._fill_whole(kept_plan.facts, task)
-        plain.check_same(kept_plan.schema, task.schema)
-        context = self._contexts.serial if kept_plan.is_product else self._contexts.main
-        message, files = kept_plan.plan.filled(inputs)
-        shared = ExecutionPlan.from_bytes(context, message)
-        effect = Effect(written=None, reads_only_catalog=False)
-        present = self._registered.files(kept_plan.facts)
-        plan = StatementPlan(
-            kept_plan.dataframe, kept_plan.facts, effect, kept_plan.is_product, present,
-            frozenset(),
-            views=narrowed_task.views,
-        )  # fmt: skip
+        self._fill_whole(kept.facts, fragment.task)
 
         def again() -> object:
-            frame = kept_plan.dataframe or fragments.plan(context, fragment, self._inputs, inputs)
-            return self._start_shared_again(frame, kept_plan.facts, task, fragment, inputs, {})
+            frame = kept.dataframe
+            if frame is None:
+                context = self._contexts.serial if kept.is_product else self._contexts.main
+                frame = self._dataframe(context, fragment)
+            return self._start_shared_again(frame, kept.facts, fragment)
 
-        return Startable(
-            plan,
-            kept_plan.schema,
-            partial(context.execute, shared, 0),
-            None if kept_plan.is_product else again,
-            executed=partial(_given, shared),
-            holds=files,
-        )
-
-    def _without_rows(
-        self,
-        key: kept_plans.Key,
-        shared: RestrictedPlan,
-        inputs: Sequence[TaskTable],
-        is_product: bool,
-    ) -> PlanWithoutRows | None:
-        """Return the plan of a task without the rows of its inputs; None if it is not kept."""
-        if not inputs:
-            return PlanWithoutRows(shared.message, ())
-        if not self._kept.is_due(key):
-            return None
-        context = self._contexts.serial if is_product else self._contexts.main
-        with suppress(NoMemoryFileError, ValueError):
-            bare = memory_files.without_rows(shared.plan, shared.message, inputs)
-            if bare is None:
-                return None
-            message, _files = bare.filled(inputs)
-            if memory_files.is_same(shared.plan, ExecutionPlan.from_bytes(context, message)):
-                return bare
-        return None
-
-    def _places(self, facts: PlanFacts) -> tuple[str, ...] | None:
-        """Return the files and folders that a plan reads; None if it may not be kept."""
-        if facts.is_volatile:
-            return None
-        tables = self._registered.snapshot.tables
-        scans = {
-            name: count
-            for name, count in facts.scans.items()
-            if name in tables or not name.startswith(f"{INPUT_SCHEMA}.")
-        }
-        return self._registered.local_places(replace(facts, scans=scans))
+        return self._repeated.start_message(kept, fragment, again)
 
     def _without_splits(
         self, task: Task, fragment: bytes
@@ -272,19 +238,11 @@ class TaskPlanner:
         others = tuple(each for each in task.shares if each not in remote)
         return replace(task, shares=others), narrowed.fragment, narrowed.tables
 
-    def _start_shared_again(
-        self,
-        dataframe: Any,
-        facts: PlanFacts,
-        task: Task,
-        fragment: bytes,
-        inputs: Sequence[TaskTable],
-        held: Mapping[str, Table],
-    ) -> Any:
+    def _start_shared_again(self, dataframe: Any, facts: PlanFacts, fragment: Fragment) -> Any:
         """Start a plan that reads shares of tables with less memory; see `frugal.start`."""
         serial = self._contexts.serial
         again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
-        shared = self._shared(serial, again, facts, task, fragment, inputs, held)
+        shared = self._shared(serial, again, facts, fragment)
         return frugal.execute(self._contexts, shared.plan)
 
     def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
@@ -303,25 +261,18 @@ class TaskPlanner:
         self._versions.fill(read)
 
     def _shared(
-        self,
-        context: SessionContext,
-        dataframe: Any,
-        facts: PlanFacts,
-        task: Task,
-        fragment: bytes,
-        inputs: Sequence[TaskTable],
-        held: Mapping[str, Table],
+        self, context: SessionContext, dataframe: Any, facts: PlanFacts, fragment: Fragment
     ) -> RestrictedPlan:
         tables = self._registered.snapshot.tables
         specs = {name: spec for name in facts.scans if (spec := tables.get(name))}
-        made = sharing.Sharing(task.shares, facts.scans, specs)
+        made = sharing.Sharing(fragment.task.shares, facts.scans, specs)
         try:
             plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
             if plan is None:
                 unmeasured = self._contexts.unmeasured.get(context)
                 if unmeasured is None:
                     unmeasured = self._contexts.unmeasured[self._contexts.main]
-                dataframe = fragments.plan(unmeasured, fragment, self._inputs, inputs, held)
+                dataframe = self._dataframe(unmeasured, fragment)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
                 assert plan is not None, "without statistics there is nothing to depend on"
         except NotDistributableError:

@@ -122,14 +122,17 @@ def without_rows(
     scans: list[InputScan] = []
     for leaf in {each.to_bytes(): None for each in _memory_leaves(plan)}:
         columns = _columns(leaf)
-        named = next((each for each in inputs if columns and each.schema.names == columns[0]), None)
-        if columns is None or named is None or any(map(_has_dictionary, named.schema.types)):
+        named = [each for each in inputs if columns and each.schema.names == columns[0]]
+        if columns is None or len(named) != 1:
+            return None  # Inputs whose columns have the same names cannot be told apart.
+        (rows,) = named
+        if any(map(_has_dictionary, rows.schema.types)):
             return None
         # The engine reads a message without a projection as one of all columns.
-        scan = _empty_scan(named, columns[1] or range(len(named.schema)), len(scans))
+        scan = _empty_scan(rows, columns[1] or range(len(rows.schema)), len(scans))
         if scan is None:
             return None
-        scans.append(InputScan(named.name, scan))
+        scans.append(InputScan(rows.name, scan))
         message = wire.replaced(message, leaf, scan)
     return PlanWithoutRows(message, tuple(scans))
 

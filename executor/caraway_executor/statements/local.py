@@ -182,8 +182,8 @@ class LocalExecutor:
 
     def let_go(self) -> None:
         """Release rows that other executors now read."""
-        for version in self.session.versions if self.session else ():
-            version.let_go()
+        if self.session:
+            self.session.let_go()
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Run a statement, over the catalog version that it names or the newest one."""

@@ -147,7 +147,7 @@ async def test_wide_lists_of_columns_are_not_optimized_ahead(
     before = made.start(Statement(sql, {}))
     assert optimized
     expected = [batch async for batch in before]
-    monkeypatch.setattr(reruns, "_WIDE", 0)
+    monkeypatch.setattr(reruns, "WIDE", 0)
     optimized.clear()
     after = made.start(Statement(sql + " ", {}))
     # A view may hide what changes types.
@@ -165,7 +165,7 @@ def test_wide_lists_of_columns_are_divided_as_others(
     of: Session, monkeypatch: pytest.MonkeyPatch, sql: str
 ) -> None:
     before = of.analyse(Statement(sql, {}))
-    monkeypatch.setattr(reruns, "_WIDE", 0)
+    monkeypatch.setattr(reruns, "WIDE", 0)
     after = of.analyse(Statement(sql + " ", {}))
     assert before.plan is not None and after.plan is not None
     assert (after.schema, after.tables, after.reads) == (before.schema, before.tables, before.reads)
