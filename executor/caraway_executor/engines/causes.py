@@ -58,7 +58,10 @@ class SilentError(UnavailableError):
 
 
 _UNSURE = "; its rows may be written or not, look before you run it again"
-_ABSENT = "; no row was written: the table has no commit of it"
+_ABSENT = (
+    "; no row was written so far, but a catalog may carry out a commit late: look before you run "
+    "it again"
+)
 
 
 class NotBegunError(UnavailableError):

@@ -109,8 +109,8 @@ async def test_a_write_whose_commit_is_there_has_its_result(count: int) -> None:
 @pytest.mark.parametrize(
     ("committed", "cause", "says"),
     [
-        (None, Cause.KILLED, "it was killed; no row was written: the table has no commit of it"),
-        (None, Cause.MEMORY, "no row was written"),
+        (None, Cause.KILLED, "it was killed; no row was written so far, but a catalog may"),
+        (None, Cause.MEMORY, "no row was written so far"),
         (ExecutionError("away"), Cause.KILLED, "look before you run it again"),
         (7, Cause.CLOSED, "look before you run it again"),
     ],
