@@ -63,7 +63,7 @@ class RepeatedTasks:
         self._over_versions = KeptVersionPlans()
 
     def forget_unused(self) -> None:
-        """Forget plans that were not used lately, and keep rows in memory."""
+        """Forget plans that were not used lately, with the rows that they keep in memory."""
         self._over_versions.forget_unused()
 
     def find(self, fragment: Fragment) -> KeptVersionPlan | None:
@@ -124,8 +124,10 @@ class RepeatedTasks:
         if key is None or facts.is_volatile or bool(scans) != bool(fragment.task.shares):
             return None
         places = self._registered.local_places(replace(facts, scans=scans))
-        states = presence.states(places) if places is not None else None
-        if places is None or states is None or (fragment.inputs and not self._kept.is_due(key)):
+        if places is None or bool(places) != bool(scans):
+            return None  # Without a file to look at, a change of its shares is not noticed.
+        states = presence.states(places)
+        if states is None or (fragment.inputs and not self._kept.is_due(key)):
             return None
         return places, states
 

@@ -1,4 +1,4 @@
-"""Where a scheduler keeps what must outlive it: the state store, and the places for chunks.
+"""The storage that outlives a scheduler: the state store, and the places for chunks.
 
 The settings of the manifest name the place of results.
 """

@@ -28,7 +28,7 @@ class AddedSnapshot:
     id: int
     files: Mapping[Content, Sequence[AddedFile]] = field(repr=False)
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What else its summary says."""
+    """The other fields of its summary."""
 
     @property
     def operation(self) -> str:

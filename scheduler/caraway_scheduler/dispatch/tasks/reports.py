@@ -1,4 +1,4 @@
-"""Where work on executors reports what became of it, and counts its bytes."""
+"""Reports of work on executors: what it returned, how it ended, and its bytes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
