@@ -113,11 +113,16 @@ class FakeFlight(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has n
         )
 
         def watched() -> Iterator[pa.RecordBatch]:
-            for batch in script():
-                if context.is_cancelled():
-                    self.cancelled.set()
-                    return
-                yield batch
+            try:
+                for batch in script():
+                    if context.is_cancelled():
+                        self.cancelled.set()
+                        return
+                    yield batch
+            except GeneratorExit:
+                # The batch on its way could not be sent, so that no other is asked for.
+                self.cancelled.set()
+                raise
 
         return flight.GeneratorStream(SCHEMA, watched())
 

@@ -150,10 +150,11 @@ async def test_statement_that_fills_the_memory_ends_with_its_own_error_only() ->
         with pytest.raises((OutOfMemoryQueryError, StatementRefusedError)):
             await rows(made, HUGE)
         assert await rows(made, "SELECT 1 AS n") == [{"n": 1}]
-        # A silent one rests meanwhile, and is ended for its size a little later.
+        # A silent one rests meanwhile, and is ended for its size a little later; each of the two
+        # statements can have met one.
         await eventually(lambda: are_none_of(made, {pid}), "the main process was replaced")
         ends = made.restarts[Cause.MEMORY]
-        assert ends in (2, 3)
+        assert ends in (2, 3, 4)
         with pytest.raises(StatementRefusedError, match="ended the engine twice: memory"):
             await rows(made, HUGE)
         assert made.restarts[Cause.MEMORY] == ends
