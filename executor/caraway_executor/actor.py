@@ -34,7 +34,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import AnswerParts, CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.wire import ActorStatus, InputShape, SentPage
+from caraway_core.protocols.wire import RUN_CARRIED, ActorStatus, InputShape, SentPage
 from caraway_core.ray_nodes import tied
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
@@ -45,6 +45,7 @@ from caraway_executor.endpoints.tallies import ExecutorTallies
 from caraway_executor.part_options import PartServing
 from caraway_executor.resources import ceilings
 from caraway_executor.resources.endings import Ending
+from caraway_executor.tasks.carried import CarriedTasks
 from caraway_executor.tasks.host_files import HostFiles
 from caraway_executor.tasks.worker import Worker
 
@@ -165,9 +166,17 @@ class ExecutorActor:
         """See `Worker.read_offer`."""
         return wire.pack(await self._do(self._worker.read_offer(offer_id, call)))
 
-    async def run(self, arguments: bytes, *tables: pa.Table) -> tuple[TaskReport | pa.Table, ...]:
-        """Run a task. The report is followed by its tables, each as a separate Ray object."""
+    async def run(
+        self, arguments: bytes, *tables: pa.Table
+    ) -> tuple[TaskReport | pa.Table | None, ...]:
+        """Run a task. The report is followed by its tables, each as a separate Ray object.
+
+        Without a task, the tables of the call are those that it left; see `CarriedTasks`.
+        """
         call, task, inputs = wire.unpack_call(arguments)
+        if task is None:
+            # It ran over a channel, and its tables are too large for that.
+            return (None, *await self._do(self._worker.kept.take(call)))
         report, made = await self._do(self._run(call, task, inputs, tables))
         return (report, *made)
 
@@ -221,8 +230,10 @@ class ExecutorActor:
 
     def _listen(self, token: str, executor_id: ExecutorId) -> None:
         host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        carried = CarriedTasks(self._run, self._worker.kept)
+        calling = Calling(self, {RUN_CARRIED: carried.run_task})
         try:
-            server = ChannelServer(host, token, executor_id, Opening(self._worker), Calling(self))
+            server = ChannelServer(host, token, executor_id, Opening(self._worker), calling)
         except OSError as exc:
             # Ray listens on every address, so an executor may have one that is not of its host.
             extra = {"address": host, "cause": exc.strerror}

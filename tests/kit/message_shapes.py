@@ -25,6 +25,7 @@ _ROOTS = (
     "caraway_core.protocols.hosting:CopyStatus",
     "caraway_core.protocols.offers:Offer",
     "caraway_core.protocols.offers:OfferOutcome",
+    "caraway_core.protocols.wire:CarriedAnswer",
     "caraway_core.protocols.wire:InputShape",
     "caraway_core.protocols.wire:PackedPage",
     "caraway_core.statements:Statement",

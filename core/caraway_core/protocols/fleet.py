@@ -110,6 +110,8 @@ class Description:
     """The keys of the models that it hosts."""
     newest_version: int = 0
     """The newest protocol version that it speaks; 0 if it does not say."""
+    carries_tasks: bool = False
+    """True if it runs tasks over channels."""
 
     @property
     def spoken(self) -> ProtocolVersions:

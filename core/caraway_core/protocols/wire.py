@@ -6,6 +6,7 @@ takes about two thirds of the processor time.
 """
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.protocols.fleet import AnswerPage, Description
+from caraway_core.protocols.fleet import AnswerPage, Description, TaskReport
 from caraway_core.protocols.profiles import TaskProfile
 from caraway_core.releases.protocol_versions import growing
 
@@ -62,6 +63,18 @@ class PackedPage:
     profile: TaskProfile | None = None
 
 
+@growing
+@dataclass(frozen=True, slots=True)
+class CarriedAnswer:
+    """The result of a task that ran over a channel."""
+
+    report: TaskReport
+    tables: tuple[bytes, ...] | None = field(default=None, repr=False)
+    """Its packed tables; None if they are too large, and wait to be taken through Ray."""
+
+
+RUN_CARRIED = "run_carried"
+"""The name by which a task is run over a channel."""
 SentPage = bytes | PackedPage
 """A page on its way; small ones are pickled."""
 _SMALL_BYTES = 64 * 1024
@@ -80,7 +93,7 @@ def unpack_call(packed: bytes) -> tuple[Any, ...]:
 
 def pack(page: AnswerPage) -> SentPage:
     """Encode a page. The rows of a large one stay a buffer, which Ray does not copy."""
-    rows = _written(page.batches) if page.batches else None
+    rows = _written(page.batches[0].schema, page.batches) if page.batches else None
     schema = page.schema
     if page.batches and schema is not None and schema.equals(page.batches[0].schema, True):
         schema = None  # It is in the stream.
@@ -122,9 +135,21 @@ def unpack(sent: SentPage) -> AnswerPage:
     )
 
 
-def _written(batches: tuple[pa.RecordBatch, ...]) -> pa.Buffer:
+def pack_table(table: pa.Table) -> bytes:
+    """Encode a small table of an exchange."""
+    packed: bytes = _written(table.schema, table.to_batches()).to_pybytes()
+    return packed
+
+
+def unpack_table(packed: bytes) -> pa.Table:
+    """Decode a table, which shares the memory of the encoded one."""
+    with ipc.open_stream(packed) as reader:
+        return reader.read_all()
+
+
+def _written(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
-    with ipc.new_stream(sink, batches[0].schema) as writer:
+    with ipc.new_stream(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return sink.getvalue()

@@ -7,7 +7,7 @@ A message over a channel takes about a tenth of that.
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,10 @@ Open = Callable[[bytes], SentPage | Awaitable[SentPage]]
 """Answers a call of `open` with its packed arguments, at once or later."""
 
 
+Answering = Callable[..., Awaitable[Any]]
+NO_OTHERS: Mapping[str, Answering] = {}
+
+
 class Opening:
     """Answers calls of `open` by a worker, in its loop: at once if that is short."""
 
@@ -68,18 +72,23 @@ Call = Callable[[str, bytes], Awaitable[Any]]
 class Calling:
     """Answers calls of the actor's methods by name, for schedulers that are in no Ray cluster."""
 
-    def __init__(self, actor: object) -> None:
+    def __init__(self, actor: object, others: Mapping[str, Answering] = NO_OTHERS) -> None:
+        """Take calls that Ray does not carry, by name, in addition to those of the actor."""
         self._actor = actor
+        self._others = others
 
     async def __call__(self, method: str, packed: bytes) -> Any:
         """Answer a call; rows of exchanges only travel through Ray."""
-        if method not in _BY_NAME:
+        answering = self._others.get(method)
+        if answering is None and method in _BY_NAME:
+            answering = getattr(self._actor, method)
+        if answering is None:
             raise ExecutionError(f"an executor has no call '{method}' over channels")
         if len(packed) > _LARGE_BYTES:
             arguments = await asyncio.to_thread(wire.unpack_call, packed)
         else:
             arguments = wire.unpack_call(packed)
-        return await getattr(self._actor, method)(*arguments)
+        return await answering(*arguments)
 
 
 class ChannelServer:

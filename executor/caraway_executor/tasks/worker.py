@@ -42,6 +42,7 @@ from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.answers.collecting import PlainStream, collect
 from caraway_executor.answers.cursors import Cursors
+from caraway_executor.answers.kept_tables import KeptTables
 from caraway_executor.answers.offers import OfferedRows, Offers, TakenStream
 from caraway_executor.answers.profiling import profiled_stream
 from caraway_executor.models.model_copies import ModelCopies
@@ -86,6 +87,7 @@ class Worker:
         )
         self._cursors = Cursors(clock)
         self.offers = Offers(self._room)
+        self.kept = KeptTables()
         folder = models or Path(tempfile.gettempdir()) / "caraway-models"
         self.models = ModelCopies(identity.cores, identity.gpus, self._room, folder, clock)
         self._running: dict[str, set[asyncio.Task[object]]] = {}
@@ -100,7 +102,7 @@ class Worker:
 
     def is_called_at(self, place: Address) -> None:
         """Note where schedulers make short calls; before any call."""
-        self._identity = replace(self._identity, channels=place)
+        self._identity = replace(self._identity, channels=place, carries_tasks=True)
 
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
         """Return the heartbeat; keep the catalog versions of this origin that are pinned."""
@@ -270,6 +272,7 @@ class Worker:
             task.cancel()
         await self._cursors.close_call(call)
         await self.offers.end_call(call)
+        self.kept.forget(call)
 
     def drain(self) -> None:
         """Take no new work. Running work continues, and open results can be read to the end."""

@@ -66,6 +66,24 @@ def test_the_rows_of_a_page_share_its_memory() -> None:
     assert begin <= values.address < begin + sent.rows.size
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"n": [1, None], "s": ["a", "\N{SNOWMAN}"]}),
+        pa.table({"n": pa.chunked_array([[1], [2, 3]])}),
+        pa.table({"s": pa.array([], pa.string_view())}),
+        pa.table({"n": [1, 2, 3]}).select([]),
+        pa.table({"n": [1, 2, 3]}).slice(1, 1),
+        pa.table({"n": [{"m": [1]}]}).replace_schema_metadata({"k": "v"}),
+    ],
+    ids=["nulls", "chunks", "no rows", "no columns", "slice", "nested"],
+)
+def test_a_table_comes_out_as_it_went_in(table: pa.Table) -> None:
+    read = wire.unpack_table(wire.pack_table(table))
+    assert read.equals(table, check_metadata=True)
+    assert read.num_rows == table.num_rows
+
+
 def test_the_arguments_of_a_call_come_out_as_they_went_in() -> None:
     rows = pa.table({"id": [1, 2]})
     given = GivenRows.named(TableName("given.x"), rows)

@@ -1,8 +1,8 @@
 """Calls executors over channels, because Ray takes longer for a call than a short statement does.
 
-Ray finds executors, tells that they live, and carries tasks and their tables. Only `open` travels
-here, and only while there is a channel. A scheduler that is in no Ray cluster makes all its calls
-here, by name (see `reaching`).
+Ray finds executors, tells that they live, and carries large tables of tasks. `open`, and tasks
+with few rows, travel here while there is a channel. A scheduler that is in no Ray cluster makes
+all its calls here, by name (see `reaching`).
 """
 
 import asyncio

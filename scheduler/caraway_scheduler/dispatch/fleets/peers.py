@@ -1,31 +1,17 @@
-"""Describes an executor as the fleet sees it, and converts task inputs for its actor."""
+"""Describes an executor as the fleet sees it."""
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_core.errors import PartLostError
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols.fleet import Description, Input
-from caraway_core.protocols.wire import InputShape
+from caraway_core.protocols.fleet import Description
 from caraway_scheduler.dispatch.fleets.channel_calls import ChannelCalls
 from caraway_scheduler.dispatch.fleets.reaching import ChannelActor
 
 NO_ANSWER = "it no longer answers"
 """Why calls fail once their executor is known to be gone."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """A table of an exchange in Ray's store, and the loss of the executor that made it."""
-
-    reference: Any
-    gone: "asyncio.Future[None]"
-
-    def hex(self) -> str:
-        return str(self.reference.hex())
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +27,8 @@ class Peer:
     """When that was sent."""
     direct: ChannelCalls | None = field(default=None)
     """Its channel, while it has one."""
+    carries_tasks: bool = field(default=False)
+    """True if it runs tasks over its channel."""
 
     @property
     def is_on_ray(self) -> bool:
@@ -55,37 +43,6 @@ class Peer:
         gone, self.gone = self.gone, asyncio.get_running_loop().create_future()
         if not gone.done():
             gone.set_result(None)
-
-
-def shapes(inputs: Sequence[Input]) -> list[InputShape]:
-    """Return the descriptions of task inputs that an actor needs."""
-    return [
-        InputShape(each.name, each.schema, tuple(part.executor_id for part in each.parts))
-        for each in inputs
-    ]
-
-
-def handles(inputs: Sequence[Input]) -> list[object]:
-    """Return the object references of all parts of the inputs.
-
-    Raises:
-        PartLostError: an executor was lost after it had made a part.
-    """
-    # After Ray was left and joined again, it must not see the references of before.
-    require_makers(inputs)
-    return [part.handle.reference for each in inputs for part in each.parts]
-
-
-def require_makers(inputs: Sequence[Input]) -> None:
-    """Check that no executor was lost after it had made a part of the inputs.
-
-    Raises:
-        PartLostError: one was.
-    """
-    for part in (part for each in inputs for part in each.parts):
-        if part.handle.gone.done():
-            name = part.executor_id
-            raise PartLostError(f"executor '{name}' was lost with rows of the query", name)
 
 
 def send(method: Any, *arguments: Any) -> None:

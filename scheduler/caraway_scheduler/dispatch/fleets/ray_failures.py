@@ -14,6 +14,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Input
+from caraway_scheduler.dispatch.fleets.parts import Held
 
 Fate = str
 FATES: Mapping[type[BaseException], Fate] = {
@@ -112,5 +113,5 @@ def translate(
 
 def _maker(exc: BaseException, inputs: Sequence[Input]) -> ExecutorId | None:
     lost = getattr(exc, "object_ref_hex", None)
-    parts = (part for each in inputs for part in each.parts)
+    parts = (part for each in inputs for part in each.parts if isinstance(part.handle, Held))
     return next((part.executor_id for part in parts if part.handle.hex() == lost), None)

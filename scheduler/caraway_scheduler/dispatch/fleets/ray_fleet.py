@@ -25,13 +25,11 @@ from caraway_core.protocols.fleet import (
     ANSWER_S,
     AnswerPage,
     Description,
-    ExchangePart,
     Input,
     Pinned,
     TableCatalog,
     Task,
     TaskOutcome,
-    TaskReport,
     TaskTable,
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
@@ -44,15 +42,13 @@ from caraway_scheduler.dispatch.fleets.connecting import Connecting
 from caraway_scheduler.dispatch.fleets.finding import CAUSE_LENGTH, Finding
 from caraway_scheduler.dispatch.fleets.joining import RayDriver, find
 from caraway_scheduler.dispatch.fleets.paging import PagedStream, PeerPages
-from caraway_scheduler.dispatch.fleets.peers import (
-    NO_ANSWER,
-    Held,
-    Peer,
-    got,
+from caraway_scheduler.dispatch.fleets.parts import (
+    CARRIED_BYTES,
+    fetched,
     handles,
-    send,
     shapes,
 )
+from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer, got, send
 from caraway_scheduler.dispatch.fleets.ray_failures import is_dead
 from caraway_scheduler.dispatch.fleets.reaching import (
     ChannelActor,
@@ -61,6 +57,7 @@ from caraway_scheduler.dispatch.fleets.reaching import (
     no_places,
 )
 from caraway_scheduler.dispatch.fleets.sharing import SharedObjects
+from caraway_scheduler.dispatch.fleets.task_calls import TaskCalls
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
@@ -89,6 +86,7 @@ class RayFleet:
         self._reaching = Finding(Reaching(token, places).reach, "no addresses of executors")
         self._origin = ""  # Also of catalogs that executors keep while this process rejoins.
         self._answers = Answers(self._forget_if_dead)
+        self._task_calls = TaskCalls(self._answers)
         self._sharing = SharedObjects(self._answers, ray.put)
         self._calls = 0
 
@@ -183,30 +181,17 @@ class RayFleet:
             raise NotDistributableError(
                 f"executor '{executor_id}' is reached without the head, so there are no exchanges"
             )
-        count = task.split.count if task.split else 1
-        method = peer.actor.run.options(num_returns=1 + count)
+        most_bytes = CARRIED_BYTES // len(self._peers)
         call = self._call(task.query_id)
-        reported, *tables = method.remote(
-            wire.pack_call(call, task, shapes(inputs)), *handles(inputs)
-        )
-        gone = peer.gone
-        report: TaskReport = await self._answers.work(peer, call, reported, inputs)
-        parts = (
-            ExchangePart(Held(table, gone), executor_id, rows, size_bytes)
-            for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
-        )
-        return TaskOutcome(tuple(parts), report.elapsed_ms, report.profile)
+        return await self._task_calls.run_task(peer, call, task, inputs, most_bytes)
 
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> BatchStream:
         peer = self._peer(executor_id)
         call = self._call(task.query_id)
-        answer = peer.actor.open_task.remote(
-            wire.pack_call(call, task, shapes(inputs)), *handles(inputs)
-        )
-        packed = await self._answers.work(peer, call, answer, inputs)
-        return self._paged(peer, call, wire.unpack(packed))
+        page = await self._task_calls.open_task(peer, call, task, inputs)
+        return self._paged(peer, call, page)
 
     async def offer(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input], offer: Offer
@@ -238,7 +223,7 @@ class RayFleet:
         parts = handles(inputs)
         try:
             async with asyncio.timeout(_FETCH_S):
-                tables = iter(await asyncio.gather(*(got(part) for part in parts)))
+                tables = iter(await asyncio.gather(*map(fetched, parts)))
         except (exceptions.RayError, TimeoutError) as exc:
             raise PartLostError(f"an exchange of the query was lost: {exc}", None) from exc
         return [
@@ -253,9 +238,7 @@ class RayFleet:
         call = self._call(query_id)
         arguments = wire.pack_call(call, query_id, statement, catalog)
         if peer.direct is not None and peer.direct.is_open:
-            opened = peer.direct.open(arguments)
-            # Whoever leaves must not cancel the answer, which is awaited again to close it.
-            packed = await self._answers.unless_left(peer, call, opened, asyncio.shield(opened))
+            packed = await self._answers.over_channel(peer, call, peer.direct.open(arguments))
         else:
             packed = await self._answers.work(peer, call, peer.actor.open.remote(arguments))
         return self._paged(peer, call, wire.unpack(packed))
@@ -346,6 +329,7 @@ class RayFleet:
             if described.executor_id != peer.executor_id:
                 # Its address belongs to another executor now.
                 raise ExecutorLostError(peer.executor_id, "another executor answers there")
+            peer.carries_tasks = described.carries_tasks
             self._connecting.look(peer, described.channels)
             return described
         except exceptions.RayError as exc:

@@ -10,7 +10,8 @@ from caraway_core.errors import ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import ExchangePart, Input
 from caraway_scheduler.dispatch.fleets import ray_fleet
-from caraway_scheduler.dispatch.fleets.peers import Held, Peer, send
+from caraway_scheduler.dispatch.fleets.parts import Held
+from caraway_scheduler.dispatch.fleets.peers import Peer, send
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from tests.kit.fragments import task
 from tests.kit.workers import identity

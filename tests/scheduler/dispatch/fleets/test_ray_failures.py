@@ -14,17 +14,23 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import ExchangePart, Input
+from caraway_scheduler.dispatch.fleets.parts import Held
 from caraway_scheduler.dispatch.fleets.ray_failures import FATES, translate
 
 ONE, TWO = ExecutorId("e1"), ExecutorId("e2")
 
 
-class Handle:
+class Reference:
     def hex(self) -> str:
         return "ab"
 
 
-INPUTS = (Input("x", None, (ExchangePart(Handle(), TWO, 1, 1),)),)
+class Never:
+    """A loss that does not come."""
+
+
+HELD = Held(Reference(), Never())  # type: ignore[arg-type] # it is not awaited
+INPUTS = (Input("x", None, (ExchangePart(HELD, TWO, 1, 1),)),)
 
 
 def told(cause: Exception) -> exceptions.RayTaskError:

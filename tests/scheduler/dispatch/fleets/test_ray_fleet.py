@@ -280,6 +280,21 @@ async def test_parts_are_lost_with_their_node_which_joins_again(cluster: RayClus
         assert after.incarnation != before.incarnation
 
 
+async def test_small_parts_outlive_their_executor(cluster: RayCluster) -> None:
+    async with fleet(cluster) as of:
+        made = await of.run_task(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
+        before = (await heard(of, TWO))[TWO]
+        os.kill(cluster.actor_pid("e2"), signal.SIGKILL)
+        part = Input(INPUT_PREFIX + "x", C0, made.parts)
+        count = task("SELECT count(c0) AS n FROM $x", {"$x": C0})
+        read = await table(await of.stream(ONE, count, [part]))
+        assert read.to_pylist() == [{"c0": 4}]
+        [brought] = await of.fetch([part])
+        assert [each.num_rows for each in brought.tables] == [4]
+        after = (await heard(of, ONE, TWO))[TWO]
+        assert after.incarnation != before.incarnation
+
+
 async def test_stopping_executor_drains_and_leaves_nothing(cluster: RayCluster) -> None:
     third = cluster.begin("e3").wait_up()
     async with fleet(cluster) as of:

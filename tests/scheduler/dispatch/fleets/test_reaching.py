@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,41 +26,19 @@ from caraway_core.protocols.fleet import TableCatalog
 from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tables import FileScan, FilesTable
-from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.actor import ExecutorActor
-from caraway_executor.endpoints.channel_server import Calling, ChannelServer, Opening
-from caraway_executor.endpoints.tallies import ExecutorTallies
-from caraway_executor.tasks.host_files import HostFiles
-from caraway_executor.tasks.worker import Worker
+from caraway_executor.endpoints.channel_server import Calling, ChannelServer
 from caraway_scheduler.dispatch.fleets import ray_fleet, reaching
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from tests.kit.engine import memory
 from tests.kit.fragments import task
-from tests.kit.workers import catalog, identity
+from tests.kit.reached_executors import ONE, TOKEN, Remote, executor
+from tests.kit.workers import catalog
 
-ONE, TWO, TOKEN = ExecutorId("e1"), ExecutorId("e2"), "token"
+TWO = ExecutorId("e2")
 ROWS = pa.schema([("v", pa.int64())])
 MANY = "SELECT value AS v, repeat('x', 60) AS s FROM generate_series(1, 400000)"
 Places = dict[ExecutorId, Address]
-
-
-class Actor(ExecutorActor):
-    """The calls of an executor's actor, without Ray, its thread and its port."""
-
-    def __init__(self, name: ExecutorId, files: Path | None) -> None:
-        copies = HostFiles(files, time.monotonic)
-        self._worker = Worker(identity(name), EngineSettings(2), files=copies)
-        self._loop: Any = asyncio.get_running_loop()
-        self._installing = asyncio.Lock()
-        self._executor_id = name
-        self._tallies = ExecutorTallies()
-        self.calls: list[str] = []
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in ("next", "close", "cancel", "describe"):
-            object.__getattribute__(self, "calls").append(name)
-        return object.__getattribute__(self, name)
 
 
 class Driver:
@@ -74,36 +51,6 @@ class Driver:
 
     async def leave(self, _within_s: float = 0.0) -> None:
         self.is_joined = False
-
-
-class Remote:
-    """An actor as Ray shows it."""
-
-    def __init__(self, actor: Actor) -> None:
-        self._actor = actor
-
-    def __getattr__(self, name: str) -> Any:
-        class Method:
-            def remote(_, *arguments: object) -> "asyncio.Task[Any]":
-                return tasks.begin(getattr(self._actor, name)(*arguments))
-
-        return Method()
-
-
-@asynccontextmanager
-async def executor(
-    name: ExecutorId = ONE, files: Path | None = None
-) -> AsyncIterator[tuple[Actor, ChannelServer]]:
-    actor = Actor(name, files)
-    calling = Calling(actor)
-    server = ChannelServer("127.0.0.1", TOKEN, name, Opening(actor._worker), calling)
-    serving = tasks.begin(server.serve())
-    try:
-        yield actor, server
-    finally:
-        serving.cancel()
-        await asyncio.wait([serving])
-        await actor._worker.aclose()
 
 
 @asynccontextmanager
