@@ -85,7 +85,7 @@ def _is_of_computed(tree: Tree, scope: SelectScope, types: Types) -> bool:
     if len(owners) > 1 or ("" in owners and len(relations) > 1):
         return False
     (owner,) = owners
-    return any(_is_computed(each, scope, types) for each in relations if _named(each, owner))
+    return any(types.is_computed(each, scope) for each in relations if _named(each, owner))
 
 
 def _named(relation: Tree, owner: str) -> bool:
@@ -98,14 +98,3 @@ def _named(relation: Tree, owner: str) -> bool:
         return syntax.spelled(inner["alias"]["name"]) == owner
     last = inner["name"][-1] if "name" in inner else {}
     return "Identifier" in last and syntax.spelled(last["Identifier"]) == owner
-
-
-def _is_computed(relation: Tree, scope: SelectScope, types: Types) -> bool:
-    if "Derived" in relation:
-        return True
-    parts = relation["Table"]["name"]
-    if len(parts) > 1 or "Identifier" not in parts[0]:
-        return False
-    name = syntax.spelled(parts[0]["Identifier"])
-    own = scope.with_["cte_tables"] if scope.with_ else ()
-    return any(syntax.spelled(cte["alias"]["name"]) == name for cte in own) or types.is_view(name)

@@ -70,8 +70,19 @@ class Types:
         items = star["Query"]["body"]["Select"]["projection"]
         return self._schema(syntax.select(items, relations, with_))
 
-    def is_view(self, name: str) -> bool:
-        """Return whether a name that a statement reads is that of a view."""
+    def is_computed(self, relation: Tree, scope: SelectScope) -> bool:
+        """Return whether a relation in FROM is not a table, but a query of its own."""
+        if "Table" not in relation:
+            return True
+        parts = [each.get("Identifier") for each in relation["Table"]["name"]]
+        if not all(parts):
+            return False
+        names = [syntax.spelled(each) for each in parts]
+        own = scope.with_["cte_tables"] if scope.with_ else ()
+        is_cte = any([syntax.spelled(cte["alias"]["name"])] == names for cte in own)
+        return is_cte or self._is_view(".".join(f'"{name}"' for name in names))
+
+    def _is_view(self, name: str) -> bool:
         try:
             plan = str(self._context.table(name).logical_plan().display())
         except Exception:  # noqa: BLE001 -- the engine raises plain exceptions

@@ -66,6 +66,36 @@ OF_PLANS = (
         upstream=("datafusion#25457",),
     ),
     KnownFault(
+        "chance-in-coalesce",
+        "random() and uuid() in `coalesce`, `nvl` and `ifnull` are computed again after they were "
+        "compared with NULL.",
+        Remedy.REFUSED,
+        "SELECT count(coalesce(nullif(round(random()), 0), 1)) FROM many",
+        upstream=("datafusion#25477",),
+    ),
+    KnownFault(
+        "chance-compared",
+        "Conditions with `floor(x) = 1`, a part of a time or CASE, of random values, compute them "
+        "twice.",
+        Remedy.REWRITTEN,
+        "SELECT count(*) < 7800 FROM many WHERE floor(random() * 3) = 1",
+    ),
+    KnownFault(
+        "chance-in-groups",
+        "A condition on a group by random values is applied below the groups, to other values.",
+        Remedy.REWRITTEN,
+        "SELECT k FROM (SELECT random() < 0.5 AS k FROM many GROUP BY 1) q WHERE k",
+        upstream=("datafusion#25415",),
+        fixed_by="datafusion#25416",
+    ),
+    KnownFault(
+        "chance-moved",
+        "A condition with random values is applied below the joins, windows, groups and DISTINCT "
+        "of its FROM, and HAVING below its own groups.",
+        Remedy.REWRITTEN,
+        "SELECT count(*) < 3 FROM (SELECT DISTINCT k FROM many) q WHERE random() < 0.01",
+    ),
+    KnownFault(
         "cancelled-xor",
         "Values that occur twice under XOR cancel each other also where they are NULL.",
         Remedy.REWRITTEN,

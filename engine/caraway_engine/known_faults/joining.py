@@ -122,19 +122,19 @@ def shared_columns(scope: SelectScope, types: Types, join: Tree) -> list[Tree]:
     operator = join["join_operator"]
     if not is_by_name(syntax.body(operator)):
         return []
-    left = [relation_of(each, scope, types) for each in _before(scope, join)]
+    left = [relation_of(each, scope, types) for each in before(scope, join)]
     right = relation_of(join["relation"], scope, types)
     names = _names(syntax.body(operator), left, right)
     return [each.column(name) for each in (*left, right) for name in names if name in each.columns]
 
 
-def _before(scope: SelectScope, join: Tree) -> list[Tree]:
+def before(scope: SelectScope, join: Tree) -> list[Tree]:
     """Return the relations to the left of a join."""
     for from_ in froms(scope.select["from"]):
         for number, each in enumerate(from_["joins"]):
             if each is join:
                 before = [from_["relation"], *(one["relation"] for one in from_["joins"][:number])]
-                return [table for one in before for table in _tables(one)]
+                return [table for one in before for table in tables(one)]
     return []
 
 
@@ -147,13 +147,14 @@ def froms(from_: list[Tree]) -> Iterator[Tree]:
                 yield from froms([relation["NestedJoin"]["table_with_joins"]])
 
 
-def _tables(relation: Tree) -> Iterator[Tree]:
+def tables(relation: Tree) -> Iterator[Tree]:
+    """Yield a part of FROM, or the parts that it has in parentheses."""
     if "NestedJoin" not in relation:
         yield relation
         return
     inner = relation["NestedJoin"]["table_with_joins"]
     for each in (inner["relation"], *(join["relation"] for join in inner["joins"])):
-        yield from _tables(each)
+        yield from tables(each)
 
 
 def written_out(scope: SelectScope, types: Types, wildcard: Tree) -> list[Tree]:
@@ -169,7 +170,7 @@ def written_out(scope: SelectScope, types: Types, wildcard: Tree) -> list[Tree]:
     whole = [each for from_ in scope.select["from"] for each in (
         from_["relation"], *(join["relation"] for join in from_["joins"])
     )]  # fmt: skip
-    relations = [relation_of(each, scope, types) for one in whole for each in _tables(one)]
+    relations = [relation_of(each, scope, types) for one in whole for each in tables(one)]
     if "QualifiedWildcard" in wildcard:
         (name,) = wildcard["QualifiedWildcard"][0]["ObjectName"][-1:]
         relations = [each for each in relations if each.name == syntax.spelled(name["Identifier"])]

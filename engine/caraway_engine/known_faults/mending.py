@@ -13,6 +13,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
     arithmetic,
+    chance,
     combined,
     constant_columns,
     constant_keys,
@@ -212,8 +213,9 @@ def _mended(
 ) -> RewrittenStatement | None:
     # Each remedy walks the whole statement, but most statements lack these words.
     is_needed, is_guarded = False, False
-    if "rand" in words or "uuid" in words:
+    if chance.may_apply(words):
         repeated.check(statement)
+        is_needed |= chance.mend(statement, types)
     if "except" in words or "intersect" in words:
         is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:

@@ -1,11 +1,14 @@
 """Refuses random values that DataFusion 55 computes again for each use.
 
-Those of a CTE are computed for each reference, and those before BETWEEN for each of its bounds.
+Those of a CTE are computed for each reference, those before BETWEEN for each of its bounds, and
+those of `coalesce` to compare them with NULL and to return them.
 """
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
 from caraway_engine.known_faults.syntax import Tree
+
+_COALESCING = frozenset({"coalesce", "ifnull", "nvl"})
 
 
 def check(statement: Tree) -> None:
@@ -19,6 +22,13 @@ def check(statement: Tree) -> None:
             raise InvalidQueryError(
                 "BETWEEN after random() or uuid() is not supported: the engine would compute the "
                 "value twice; select it in a subquery, and compare the column of that"
+            )
+        name = syntax.function_name(query)
+        if name in _COALESCING and scopes.is_volatile(syntax.arguments(query)[:-1]):
+            raise InvalidQueryError(
+                f"{name} of random() or uuid() is not supported before its last argument: the "
+                "engine would compute the value twice; select it in a subquery, and call "
+                f"{name} on the column of that"
             )
         if not syntax.is_query(query) or not query["with"]:
             continue

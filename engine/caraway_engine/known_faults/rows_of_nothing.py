@@ -4,19 +4,21 @@ DataFusion 55 moves a filter that names no column below an aggregate, because it
 column than those of GROUP BY. Without a GROUP BY, and with grouping sets, the aggregate then has a
 row of nothing, as in `SELECT * FROM (SELECT 'a' AS t, count(*) FROM u) q WHERE t = 'b'`. Such a
 filter comes from a constant in the SELECT, from a subquery, and from the ON of an outer join. It
-stays above a LIMIT.
+stays above a LIMIT. So does a filter on a group by a random value, which the engine computes again
+below the aggregate.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from caraway_engine.known_faults import joining, scopes, syntax
+from caraway_engine.known_faults import chance, joining, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _AGGREGATES = re.compile(rf"\b(?:{'|'.join(sorted(scopes.AGGREGATES))})\s*\(", re.IGNORECASE)
+_GROUP = re.compile(r"\bgroup\b", re.IGNORECASE)
 _SELECT = re.compile(r"\bselect\b", re.IGNORECASE)
 _ONE, _ALL = 1, 2**63 - 1
 _WITH_COLUMN = "CASE WHEN count(*) < 0 THEN NULL ELSE __a END"
@@ -32,6 +34,8 @@ class _Side:
 
 def may_apply(words: str, *, is_view: bool) -> bool:
     """Return whether the text of a statement, without its comments, may have such filters."""
+    if chance.may_apply(words.lower()) and _GROUP.search(words):
+        return True
     selects = len(_SELECT.findall(words))
     return (selects > 1 or (is_view and selects > 0)) and bool(_AGGREGATES.search(words))
 
@@ -52,17 +56,24 @@ def mend(statement: Tree, types: Types, *, is_view: bool) -> bool:
 
 def _rows_of_nothing(scope: SelectScope) -> int | None:
     """Return how many rows a SELECT may have, or None if it has none where FROM has none."""
-    if any(syntax.kind(each) in scopes.GROUPING_SETS for each in scopes.groups(scope)):
+    if scopes.grouping_sets(scope) or _has_random_groups(scope):
         return _ALL
     parts = [scope.select["projection"], scope.select["having"]]
     return _ONE if scopes.has_aggregate(parts) and not scopes.is_grouped(scope) else None
 
 
+def _has_random_groups(scope: SelectScope) -> bool:
+    # A name or a position in GROUP BY may be an item of the SELECT.
+    parts = [scope.select[key] for key in ("projection", "group_by")]
+    return scopes.is_grouped(scope) and scopes.is_volatile(parts)
+
+
 def _mend_having(scope: SelectScope) -> bool:
+    are_random = _has_random_groups(scope)
     terms = [
         each
         for each in joining.conjuncts(scope.select["having"])
-        if scopes.has_subquery(each) and not scopes.has_aggregate(each)
+        if (are_random or scopes.has_subquery(each)) and not scopes.has_aggregate(each)
     ]
     for each in terms:
         syntax.replace(each, syntax.filled(_WITH_COLUMN, a=dict(each)))

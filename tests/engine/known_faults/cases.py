@@ -31,6 +31,47 @@ CASES = (
         "SELECT v FROM t WHERE NOT (1 + random() * v NOT BETWEEN 2 AND 3)",
         "compute the value twice",
     ),
+    refused(
+        "chance-in-coalesce",
+        "SELECT count(coalesce(nullif(round(random()), 0), 1)) FROM many",
+        "compute the value twice",
+    ),
+    answered(
+        "chance-compared",
+        "SELECT count(*) < 7800 FROM many WHERE floor(random() * 3) = 1",
+        (True,),
+    ),
+    answered(
+        "chance-compared",
+        "SELECT count(*) FROM many WHERE CASE WHEN random() < 0.5 THEN k > -1 ELSE k < 9 END",
+        (20_000,),
+    ),
+    answered(
+        "chance-in-groups",
+        "SELECT k FROM (SELECT random() < 0.5 AS k FROM many GROUP BY 1) q WHERE k",
+        (True,),
+    ),
+    answered(
+        "chance-in-groups",
+        "SELECT random() < 0.5 AS c FROM many GROUP BY random() < 0.5 HAVING random() < 0.5",
+        (True,),
+    ),
+    answered(
+        "chance-moved",
+        "SELECT count(*) < 3 FROM (SELECT DISTINCT k FROM many) q WHERE random() < 0.01",
+        (True,),
+    ),
+    answered(
+        "chance-moved",
+        "SELECT count(*) = 0 FROM (SELECT count(*) AS n FROM many GROUP BY k HAVING random() < "
+        "0.9) q WHERE n < 6500",
+        (True,),
+    ),
+    answered(
+        "chance-moved",
+        "SELECT count(*) % 20000 > 0 AS c FROM t CROSS JOIN many m WHERE random() < 0.5",
+        (True,),
+    ),
     answered("cancelled-xor", "SELECT k ^ k FROM t", (0,), (0,), (0,), (None,), (0,)),
     answered(
         "cancelled-xor", "SELECT v FROM t WHERE (t.k ^ (v ^ k)) = v", (10,), (20,), (30,), (50,)

@@ -24,6 +24,9 @@ LEAST_JUDGED = 0.6
 WITHOUT = {
     "correlated-limit": "refused",
     "chance-in-cte": "refused",
+    "chance-compared": "the rows are random; see test_chance",
+    "chance-in-groups": "the rows are random; see test_chance",
+    "chance-moved": "the rows are random; see test_chance",
     "cancelled-xor": "DuckDB has a function instead of the sign; see test_xors",
     "bare-names": "a setting; see tests/differential/test_joins.py",
 }
