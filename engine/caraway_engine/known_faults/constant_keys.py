@@ -1,7 +1,8 @@
-"""Hides from DataFusion 55 that a computed key of grouping sets is a constant.
+"""Hides from DataFusion 55 that a key of grouping sets is a constant.
 
 In the totals of `GROUP BY CUBE (v, coalesce(2, k))`, the second key is NULL. For the engine it
-stays the constant 2, so it does not repartition or sort by it, and windows above are wrong.
+stays the constant 2, so it does not repartition or sort by it, and windows above are wrong. Keys
+that are literals, as in `ROLLUP (v, 'total')`, are such constants, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +15,12 @@ from caraway_engine.known_faults.syntax import Tree
 
 _WITNESSED = "CASE WHEN nullif(__witness, NULL) IS NULL THEN __key ELSE __key END"
 _BY_CHANCE = "CASE WHEN random() < 0 THEN __key ELSE __key END"
+_OF_ROWS = scopes.AGGREGATES - {"grouping"}
 _CLAUSES = ("projection", "group_by", "having", "qualify", "distinct", "named_window")
 
 
 def mend(scope: SelectScope, types: Types, believed: AssumedConstants) -> bool:
-    """Make computed keys depend on a column; return whether there were any."""
+    """Make keys that are no columns depend on one; return whether there were any."""
     sets = scopes.grouping_sets(scope)
     if not believed.computes_keys or not sets:
         return False
@@ -39,7 +41,7 @@ def mend(scope: SelectScope, types: Types, believed: AssumedConstants) -> bool:
 
 
 def _keys(sets: list[Tree], aliased: Mapping[str, Tree], shown: Sequence[str]) -> Iterator[Tree]:
-    """Yield the keys of grouping sets that are computed, also those that an alias names."""
+    """Yield the keys of grouping sets that are no columns, also those that an alias names."""
     waiting = [syntax.body(each) for each in sets]
     while waiting:
         each = waiting.pop()
@@ -51,7 +53,7 @@ def _keys(sets: list[Tree], aliased: Mapping[str, Tree], shown: Sequence[str]) -
             name = columns.spelling(each)[-1]
             if name in aliased and name not in shown:
                 waiting.append(aliased[name])
-        elif syntax.kind(each) not in ("CompoundIdentifier", "Value"):
+        elif syntax.kind(each) != "CompoundIdentifier":
             yield each
 
 
@@ -69,15 +71,20 @@ def _witness(
 
 
 def _equal(parts: list[Tree], keys: Mapping[str, str]) -> Iterator[Tree]:
-    """Yield the expressions that equal a key and are in no other one."""
-    inner: set[int] = set()
-    for each in syntax.inside(parts):
-        kind = syntax.kind(each)
-        if id(each) in inner or kind not in keys.values():
-            continue
-        if keys.get(_unqualified(each)) == kind:
-            yield each
-            inner.update(map(id, syntax.inside(each)))
+    """Yield the expressions that equal a key and are in no other one, nor in an aggregate."""
+    waiting: list[Tree] = [*reversed(parts)]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list | tuple):
+            waiting += reversed(each)
+        elif isinstance(each, dict) and not syntax.is_query(each):
+            kind = syntax.kind(each)
+            if kind in keys.values() and keys.get(_unqualified(each)) == kind:
+                yield each
+            elif syntax.function_name(each) in _OF_ROWS:
+                waiting.append(each["Function"]["over"])
+            else:
+                waiting += [part for key, part in reversed(each.items()) if key != "span"]
 
 
 def _unqualified(expression: Tree) -> str:

@@ -41,8 +41,8 @@ class AssumedConstants:
     """The names of columns that the engine may wrongly take for constants.
 
     `padded` columns are below outer joins, and `totalled` columns below grouping sets. `is_sorted`
-    means that there are grouping sets over sorted rows, `computes_keys` that a computed key of
-    some is a constant.
+    means that there are grouping sets over sorted rows, `computes_keys` that a key of some is a
+    literal, or a constant that is computed.
     """
 
     padded: frozenset[str] = _NOTHING
@@ -149,14 +149,14 @@ def _columns(expressions: Sequence[Any]) -> frozenset[str]:
 
 
 def _computes_constant(key: Any) -> bool:
-    """Return whether a key of grouping sets is computed, but from no column."""
+    """Return whether a key of grouping sets is a literal, or computed from no column."""
     if key.variant_name() != "GroupingSet":
         return False
     try:
         operands = plan_nodes.grouping_operands(key)
     except HiddenError:
         return True
-    return any(each.variant_name() != "Literal" and not _columns([each]) for each in operands)
+    return not all(_columns([each]) for each in operands)
 
 
 def _equals(node: PlanNode, constants: frozenset[str]) -> frozenset[str]:

@@ -159,6 +159,19 @@ OF_ORDERS = (
     ),
     answered(
         "sorted-totals",
+        "SELECT c, rank() OVER (ORDER BY c) AS n FROM (SELECT v, 'k' AS c FROM t GROUP BY "
+        "ROLLUP (v, 'k')) q",
+        *[("k", 1)] * 5,
+        *[(None, 6)] * 6,
+    ),
+    answered(
+        "sorted-totals",
+        "SELECT 'a' AS c, grouping('a') AS g, lag(v) OVER (PARTITION BY 'a' ORDER BY v) AS w "
+        "FROM t GROUP BY v, CUBE ('a')",
+        *[(c, g, w) for c, g in (("a", 0), (None, 1)) for w in (None, 10, 20, 30, 40)],
+    ),
+    answered(
+        "sorted-totals",
         "SELECT n, count(*) FROM (SELECT sum(count(*)) OVER (PARTITION BY coalesce(2, u.w)) AS n, "
         "coalesce(2, w) AS x FROM u GROUP BY ROLLUP (w, x)) q GROUP BY n",
         (6, 6),
