@@ -18,6 +18,7 @@ _THREE_VALUED = (
     "CASE WHEN __found THEN __yes WHEN __nulls OR (__x IS NULL AND __rows) THEN NULL ELSE __no END"
 )
 _ANY_EQUAL = "EXISTS (SELECT 1 FROM (SELECT 1) AS any_rows(c) WHERE c = __x)"
+_ALL_ROWS = "SELECT * FROM (SELECT 1) AS __rows"
 _ANY_NULL = "EXISTS (SELECT 1 FROM (SELECT 1) AS any_rows(c) WHERE c IS NULL)"
 _COMPARED = {
     "Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=",
@@ -44,7 +45,7 @@ def mend(scope: SelectScope, types: Types) -> bool:
     is_changed = False
     for each in list(syntax.inside(conditions)):
         if syntax.kind(each) == "InSubquery" and id(each) not in joined:
-            is_changed |= _drop_distinct(each["InSubquery"]["subquery"])
+            is_changed |= _mark_rows(each["InSubquery"]["subquery"], scope, types)
         new = _mended(each, scope, types, is_null_false)
         if new is not None:
             changes.append((each, new))
@@ -90,11 +91,21 @@ def _joined(condition: Tree) -> Iterator[Tree]:
             yield inner
 
 
-def _drop_distinct(query: Tree) -> bool:
-    """Leave out a DISTINCT that does not matter, and which columns that mark rows do not allow."""
+def _mark_rows(query: Tree, scope: SelectScope, types: Types) -> bool:
+    """Let a column mark the rows of a subquery: the engine fails for DISTINCT, ORDER BY and LIMIT.
+
+    A DISTINCT alone does not matter, and the others are put into a subquery.
+    """
     select = query["body"].get("Select")
-    is_plain = select is not None and select["distinct"] == "Distinct"
-    if not is_plain or query["limit_clause"] or query["fetch"] or query["order_by"]:
+    if query["limit_clause"] or query["fetch"] or query["order_by"]:
+        if not types.can_stand_alone(query, scope):
+            return False
+        (made,) = syntax.parse(_ALL_ROWS)
+        derived = made["Query"]["body"]["Select"]["from"][0]["relation"]["Derived"]
+        derived["subquery"] = dict(query)
+        syntax.replace(query, made["Query"])
+        return True
+    if select is None or select["distinct"] != "Distinct":
         return False
     select["distinct"] = None
     return True
