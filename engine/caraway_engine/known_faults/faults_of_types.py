@@ -143,6 +143,13 @@ OF_TYPES = (
         upstream=("datafusion#9794",),
     ),
     KnownFault(
+        "recursive-reads",
+        "A recursive CTE that reads itself in a subquery of an expression, or twice, is an error.",
+        Remedy.REFUSED,
+        "WITH RECURSIVE r(k) AS (SELECT 1 UNION SELECT k FROM t WHERE k IN (SELECT k + 1 FROM r)) "
+        "SELECT k FROM r",
+    ),
+    KnownFault(
         "failed-rules",
         "GROUP BY with a column and its cast is an error: a rule of the optimizer fails.",
         Remedy.SET,

@@ -7,6 +7,8 @@
 - The types of the first part are those before CASE and set operations get a common type. What the
   engine plans last has other types, which is an error. The first part is cast to the types that it
   has in the end.
+- A CTE that reads itself in a subquery of an expression is not recursive for the engine, which
+  fails. Such a CTE is refused, as is one that reads itself twice.
 """
 
 import copy
@@ -14,10 +16,12 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.syntax import Tree
 
+_SUBQUERIES = ("Subquery", "InSubquery", "Exists")
 _LEAST_COLUMNS = 3
 """With two columns, the hash of the first one is not taken over into that of the second one."""
 _MARKED = (
@@ -41,8 +45,14 @@ def may_apply(words: str) -> bool:
 
 
 def mend(statement: Tree, types: Types) -> bool:
-    """Rewrite the recursive CTEs of a statement; return whether any was."""
+    """Rewrite the recursive CTEs of a statement; return whether any was.
+
+    Raises:
+        InvalidQueryError: one reads itself more than once, or in a subquery of an expression.
+    """
     found = list(_recursive(statement))
+    for cte, _ in found:
+        _check(cte)
     changed = [_mend(cte, with_, types) for cte, with_ in found]
     return any(changed)
 
@@ -56,6 +66,23 @@ def _recursive(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
         name = syntax.spelled(cte["alias"]["name"])
         if with_["recursive"] and name in scopes.read(query["body"]["SetOperation"]["right"]):
             yield cte, with_
+
+
+def _check(cte: Tree) -> None:
+    name = syntax.spelled(cte["alias"]["name"])
+    part = cte["query"]["body"]["SetOperation"]["right"]
+    count = list(scopes.read(part)).count(name)
+    if count > 1:
+        raise InvalidQueryError(
+            f"the recursive CTE '{name}' reads itself {count} times, and the engine supports one; "
+            "read it once, and carry what the other reads need in its columns"
+        )
+    subqueries = (each for each in syntax.everything(part) if syntax.kind(each) in _SUBQUERIES)
+    if any(name in scopes.read(each) for each in subqueries):
+        raise InvalidQueryError(
+            f"the recursive CTE '{name}' reads itself in a subquery of an expression, which the "
+            f"engine does not support; join '{name}' in FROM"
+        )
 
 
 def _mend(cte: Tree, with_: Tree, types: Types) -> bool:

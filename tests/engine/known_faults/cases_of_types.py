@@ -3,7 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 
-from tests.engine.known_faults.case import answered
+from tests.engine.known_faults.case import answered, refused
 
 OF_TYPES = (
     answered("times-of-day", "SELECT id FROM clock WHERE tod > TIME '12:00'", (1,), (4,)),
@@ -133,5 +133,23 @@ OF_TYPES = (
         "WITH RECURSIVE r(n, k) AS (SELECT 0, k FROM (SELECT 1::INT AS k UNION SELECT 2.5) q "
         "UNION ALL SELECT n + 1, k + 1 FROM r WHERE n < 1) SELECT * FROM r",
         (0, Decimal("1.0")), (0, Decimal("2.5")), (1, Decimal("2.0")), (1, Decimal("3.5")),
+    ),
+    refused(
+        "recursive-reads",
+        "WITH RECURSIVE r(k) AS (SELECT 1 UNION SELECT k FROM t WHERE k IN (SELECT k + 1 FROM r)) "
+        "SELECT k FROM r",
+        "join 'r' in FROM",
+    ),
+    refused(
+        "recursive-reads",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT k FROM t WHERE EXISTS (SELECT 1 FROM r WHERE "
+        "n + 1 = k)) SELECT n FROM r",
+        "join 'r' in FROM",
+    ),
+    refused(
+        "recursive-reads",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT a.n + b.n FROM r a JOIN r b ON a.n = b.n "
+        "WHERE a.n < 9) SELECT n FROM r",
+        "reads itself 2 times",
     ),
 )  # fmt: skip
