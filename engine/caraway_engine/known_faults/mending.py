@@ -38,6 +38,7 @@ from caraway_engine.known_faults import (
     repeated,
     repeated_keys,
     right_joins,
+    row_values,
     rows_of_nothing,
     scopes,
     sort_keys,
@@ -149,6 +150,7 @@ def mend(
         or misread_orders.may_order_aggregates(lower)
         or finer_moments.may_apply(words)
         or recursion.may_apply(lower)
+        or row_values.may_apply(lower)
     )
     if not may_apply or is_large(words):
         return None
@@ -216,6 +218,8 @@ def _mended(
     if chance.may_apply(words):
         repeated.check(statement)
         is_needed |= chance.mend(statement, types)
+    if row_values.may_apply(words):
+        is_needed |= row_values.mend(statement)
     if "except" in words or "intersect" in words:
         is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:

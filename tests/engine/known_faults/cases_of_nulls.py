@@ -277,4 +277,19 @@ OF_NULLS = (
         "SELECT v FROM t WHERE (k + 1 NOT IN (SELECT DISTINCT w AS k FROM u WHERE w > 2)) IS TRUE",
         (10,),
     ),
+    answered(
+        "distinct-marks",
+        "SELECT v FROM t WHERE k = 3 OR k NOT IN (SELECT DISTINCT k + 1 FROM u ORDER BY 1 LIMIT 1)",
+        (10,),
+        (50,),
+    ),
+    answered("row-values", "SELECT v FROM t WHERE (k, v) < (2, 30)", (10,), (20,)),
+    answered(
+        "row-values",
+        "SELECT v FROM t WHERE (k, v) NOT IN ((2, 40), (1, NULL))",
+        (20,),
+        (30,),
+        (50,),
+    ),
+    answered("row-values", "SELECT id FROM floats WHERE (f, g) = (0.0, 3)", (6,), (7,)),
 )

@@ -173,6 +173,10 @@ TRIGGERS = {
         "t", OF_T, ("v + 1",), ("v > 10",), ("count(k)", "sum(v)"),
         from_="(SELECT k, v FROM t WHERE 1 = 0 UNION ALL (SELECT DISTINCT v, k FROM t)) AS t",
     ),
+    "row-values": Trigger(
+        "t", OF_T, ("v + 1",), ("(k, v) < (2, 30)", "NOT (k, v) IN ((2, 30), (1, 40))"),
+        ("count(k)",), always="k > 0",
+    ),
     "recursive-union": Trigger(
         "t", ("n", *OF_T), ("n + k",), ("v > 2",), ("count(k)", "sum(v)"),
         from_="(WITH RECURSIVE r(n, k, v) AS (SELECT 0, k, v FROM t UNION SELECT n + 1, v, k "
