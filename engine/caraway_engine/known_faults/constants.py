@@ -98,8 +98,11 @@ class _Look:
         return constants, is_sorted
 
     def _join(self, node: PlanNode, below: Sequence[frozenset[str]]) -> None:
-        for side in _PADDED.get(str(node.variant.join_type()), ()):
-            self.padded |= below[side]
+        sides = _PADDED.get(str(node.variant.join_type()), ())
+        # Without columns in its condition, a join that pads one side pads all rows or none.
+        if len(sides) > 1 or _columns(plan_nodes.expressions(node)):
+            for side in sides:
+                self.padded |= below[side]
 
     def _group(self, node: PlanNode, constants: frozenset[str], is_sorted: bool) -> None:
         keys = node.variant.group_by_exprs() if node.kind == "Aggregate" else ()

@@ -150,6 +150,12 @@ OF_TYPES = (
         "SELECT k FROM r",
     ),
     KnownFault(
+        "lists-of-outer-columns",
+        "A list in brackets does not find columns of an outer query.",
+        Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND w = ANY([t.k, 3]))",
+    ),
+    KnownFault(
         "failed-rules",
         "GROUP BY with a column and its cast is an error: a rule of the optimizer fails.",
         Remedy.SET,

@@ -3,6 +3,9 @@
 `FROM t CROSS JOIN unnest(t.list) AS x(element)` becomes `FROM (SELECT t.*, unnest(t.list) AS
 element FROM t) AS t`. Rows without elements have no row in both. Forms that are more than that, and
 names that would mean two columns, stay an error.
+
+A list in brackets that names columns of an outer query is an error, too, and the call that it
+stands for is none.
 """
 
 import re
@@ -52,6 +55,21 @@ def moved(sql: str, types: Types) -> str | None:
         return any(changed)
 
     return texts.rewritten(sql, types, change)
+
+
+def called(sql: str, types: Types) -> str | None:
+    """Write lists in brackets as calls, for which the engine finds outer columns; None if none."""
+    return texts.rewritten(sql, types, _call) if "[" in sql else None
+
+
+def _call(statement: Tree) -> bool:
+    found = [each for each in syntax.everything(statement) if syntax.kind(each) == "Array"]
+    for each in found:
+        call = syntax.filled("make_array()")
+        arguments = [{"Unnamed": {"Expr": item}} for item in each["Array"]["elem"]]
+        call["Function"]["args"]["List"]["args"] = arguments
+        syntax.replace(each, call)
+    return bool(found)
 
 
 def _move(scope: SelectScope, types: Types) -> bool:

@@ -77,7 +77,7 @@ def planned(
             named = hidden_names.apart(sql)
             made = casts.apart(named or sql) or named
         if made is None and not is_large(sql):
-            made = embedded.of_lists(sql, types)
+            made = embedded.of_lists(sql, types) or listed.called(sql, types)
         if made is None:
             raise
         sql, dataframe = made, plan(made)

@@ -142,14 +142,25 @@ OF_TYPES = (
     ),
     refused(
         "recursive-reads",
-        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT k FROM t WHERE EXISTS (SELECT 1 FROM r WHERE "
-        "n + 1 = k)) SELECT n FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT k FROM t WHERE EXISTS (SELECT 1 FROM r "
+        "WHERE n + 1 = k)) SELECT n FROM r",
         "join 'r' in FROM",
     ),
     refused(
         "recursive-reads",
-        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT a.n + b.n FROM r a JOIN r b ON a.n = b.n "
-        "WHERE a.n < 9) SELECT n FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT a.n + b.n FROM r a JOIN r b ON a.n = "
+        "b.n WHERE a.n < 9) SELECT n FROM r",
         "reads itself 2 times",
+    ),
+    answered(
+        "lists-of-outer-columns",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND w = ANY([t.k, 3]))",
+        (10,), (20,), (30,),
+    ),
+    answered(
+        "lists-of-outer-columns",
+        "SELECT v, [v] AS l FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND [[t.k], [w]] "
+        "= [[u.k], [1]])",
+        (10, [10]),
     ),
 )  # fmt: skip

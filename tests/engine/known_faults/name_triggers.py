@@ -177,6 +177,11 @@ TRIGGERS = {
         "t", OF_T, ("v + 1",), ("(k, v) < (2, 30)", "NOT (k, v) IN ((2, 30), (1, 40))"),
         ("count(k)",), always="k > 0",
     ),
+    "lists-of-outer-columns": Trigger(
+        "t", OF_T, ("v + 1",),
+        ("EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND w < 9 AND array_has([t.k, 2], 2))",),
+        ("count(k)",),
+    ),
     "recursive-union": Trigger(
         "t", ("n", *OF_T), ("n + k",), ("v > 2",), ("count(k)", "sum(v)"),
         from_="(WITH RECURSIVE r(n, k, v) AS (SELECT 0, k, v FROM t UNION SELECT n + 1, v, k "

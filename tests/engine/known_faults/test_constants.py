@@ -46,6 +46,9 @@ def context(tmp_path: Path) -> SessionContext:
             {"n"},
             set(),
         ),
+        ("SELECT c FROM many LEFT JOIN (SELECT 5 AS c FROM named) o ON true", set(), set()),
+        ("SELECT c FROM (SELECT 5 AS c FROM named) o RIGHT JOIN many ON c > 9", set(), set()),
+        ("SELECT c FROM many FULL JOIN (SELECT 5 AS c FROM named) o ON false", {"c"}, set()),
         (f"SELECT o.c {OUTER} WHERE o.c = 5", set(), set()),
         (
             "SELECT o.a FROM many t LEFT JOIN (SELECT k AS b, c AS a FROM named WHERE c = 5 "
