@@ -1,7 +1,8 @@
 """Reads the rows of a fragment into tables, or converts them batch by batch."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from caraway_engine.rows import plain, splitting
 from caraway_executor.resources.room import MemoryGrant
 
 _CHUNK_BYTES = 64 * 1024 * 1024
+_SHORT_BYTES = 64 * 1024
 
 
 async def collect(
@@ -33,7 +35,7 @@ async def collect(
             tables.append(table)
     if by.extra:
         empty = empty.select(list(range(empty.num_columns - by.extra)))
-    joined = (asyncio.to_thread(splitting.joined, tables or [empty]) for tables in parted)
+    joined = (_done(splitting.joined, tables or [empty]) for tables in parted)
     return tuple([await each for each in joined])
 
 
@@ -48,10 +50,17 @@ async def chunks(
         waiting.append(batch)
         size += batch.nbytes
         if size >= chunk_bytes:
-            yield await asyncio.to_thread(plain.plain_table, waiting, target)
+            yield await _done(plain.plain_table, waiting, target)
             waiting, size = [], 0
     if waiting:
-        yield await asyncio.to_thread(plain.plain_table, waiting, target)
+        yield await _done(plain.plain_table, waiting, target)
+
+
+async def _done(work: Callable[..., pa.Table], parts: Sequence[Any], *rest: object) -> pa.Table:
+    """Join parts of rows: here if that takes no longer than to wake a thread."""
+    if sum(part.nbytes for part in parts) <= _SHORT_BYTES:
+        return work(parts, *rest)
+    return await asyncio.to_thread(work, parts, *rest)
 
 
 class PlainStream:
