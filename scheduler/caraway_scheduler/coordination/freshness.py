@@ -14,7 +14,9 @@ from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_core.ids import TableName
 
 WAIT_S = 5.0
-"""The seconds that a statement waits for the state store and the readers before it is refused."""
+"""The seconds that a statement waits for the state store before it is refused."""
+IN_USE_S = 15.0
+"""The seconds that it then waits for readers; one that hangs is known to be lost much earlier."""
 _LONGEST_READ = 256 * 1024
 """Longer texts count as reading every dataset.
 
@@ -73,10 +75,13 @@ class _Round:
 class Freshness:
     """Reads current revisions, and lets readers catch up to them."""
 
-    def __init__(self, read: Read, reach: Reach, wait_s: float = WAIT_S) -> None:
+    def __init__(
+        self, read: Read, reach: Reach, wait_s: float = WAIT_S, in_use_s: float = IN_USE_S
+    ) -> None:
         self._read = read
         self._reach = reach
         self._wait_s = wait_s
+        self._in_use_s = in_use_s
         self._next: _Round | None = None
         self._tasks = tasks.Tasks()
         self._is_reading = False
@@ -92,6 +97,7 @@ class Freshness:
         try:
             async with asyncio.timeout(self._wait_s):
                 newest = await self._newest(names)
+            async with asyncio.timeout(self._in_use_s):
                 for name in names:
                     late = f"the acknowledged version of dataset {name!r} was not in use in time"
                     await self._reach(name, newest[name])

@@ -94,13 +94,29 @@ async def test_the_wait_for_the_store_is_bounded() -> None:
     await fresh.aclose()
 
 
+async def test_readers_have_longer_than_the_store() -> None:
+    """A hung executor holds a new version back until it is known to be lost."""
+    store = Store()
+    store.may_answer.set()
+    gate = asyncio.Event()
+
+    async def slow(_name: TableName, _revision: int) -> None:
+        await gate.wait()
+
+    fresh = Freshness(store.read, slow, wait_s=0.02, in_use_s=60.0)
+    loop = asyncio.get_running_loop()
+    loop.call_later(0.05, gate.set)
+    await fresh.reach(frozenset({A}))
+    await fresh.aclose()
+
+
 async def test_a_dataset_whose_readers_wait_too_long_is_named() -> None:
     async def never(_name: TableName, _revision: int) -> None:
         await asyncio.get_running_loop().create_future()
 
     store = Store()
     store.may_answer.set()
-    fresh = Freshness(store.read, never, wait_s=0.02)
+    fresh = Freshness(store.read, never, in_use_s=0.02)
     with pytest.raises(UnavailableError, match=r"dataset 'a_table' was not in use .* try again"):
         await fresh.reach(frozenset({A}))
     await fresh.aclose()
