@@ -321,12 +321,15 @@ class RemoteColumn:
 
     `is_comparable` says that the database compares, orders and groups its values as the engine
     does. `is_text` says that it is read as text, because the driver has no other form for it.
+    `unchecked` names a column of the relation with the same values. The reader checks those in
+    place of the database, so that rows are read by it, and conditions and groups are not.
     """
 
     name: str
     type: pa.DataType
     is_comparable: bool = False
     is_text: bool = False
+    unchecked: str = ""
 
 
 @dataclass(frozen=True, slots=True)

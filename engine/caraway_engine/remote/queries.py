@@ -97,7 +97,7 @@ class RemoteQuery:
     def sql(self, schema: pa.Schema) -> str:
         """Return the SQL text, with columns converted to what the driver sends for a schema."""
         columns = [
-            self.writer.sent(term, field.type)
+            self.writer.sent(term, field.type, is_group=self.keys is not None)
             for term, field in zip(self.columns, schema, strict=True)
         ]
         if self.order or self.writer.names_answers:

@@ -245,8 +245,13 @@ class SqlWriter:
             return f"{key} NULLS {'FIRST' if nulls_first else 'LAST'}"
         return f"{term.sql} IS NULL {'DESC' if nulls_first else 'ASC'}, {key}"
 
-    def sent(self, term: Term, type_: pa.DataType) -> str:
-        """Return a column of an answer, converted to a form that the driver has for its type."""
+    def sent(self, term: Term, type_: pa.DataType, *, is_group: bool = False) -> str:
+        """Return a column of an answer, converted to a form that the driver has for its type.
+
+        The columns of rows that are no groups may be unchecked.
+        """
+        if not is_group and (unchecked := self._unchecked(term, type_)):
+            return unchecked
         is_decimal = types.is_decimal(type_) and self._dialect.sends_decimals_as_text
         if term.is_text or is_decimal:
             return self._cast("texts" if types.is_list(type_) else "text", term.sql)
@@ -324,6 +329,13 @@ class SqlWriter:
         return (
             self._dialect.checks_columns and term.column is not None and term.column.type == type_
         )
+
+    def _unchecked(self, term: Term, type_: pa.DataType) -> str:
+        """Return the column that rows have in place of this one, or nothing."""
+        found = term.column
+        if found is None or not found.unchecked or found.type != type_:
+            return ""
+        return self.quoted(found.unchecked) if term.sql == self.quoted(found.name) else ""
 
     def _without_sign(self, term: Term, to: pa.DataType) -> Term:
         self.need("cast int")

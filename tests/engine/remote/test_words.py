@@ -276,3 +276,13 @@ def test_what_a_reader_checks_is_not_checked_by_the_database() -> None:
     assert WITHOUT_SIGN.sent(number, pa.int64()) == 'i8("x")'
     computed = WITHOUT_SIGN.computed("add", number, WITHOUT_SIGN.literal(1))
     assert WITHOUT_SIGN.sent(computed, pa.int32()) == 'i4(("x" + 1))'
+
+
+def test_rows_have_the_unchecked_column_and_groups_have_not() -> None:
+    column = RemoteColumn("x", pa.int32(), is_comparable=True, unchecked='y"')
+    term = WITHOUT_SIGN.column(column)
+    assert WITHOUT_SIGN.sent(term, pa.int32()) == '"y"""'
+    assert WITHOUT_SIGN.sent(term, pa.int32(), is_group=True) == '"x"'
+    assert WITHOUT_SIGN.sent(term, pa.int64()) == 'i8("x")'
+    in_join = replace(term, sql='"side0"."column0"')
+    assert WITHOUT_SIGN.sent(in_join, pa.int32()) == '"side0"."column0"'

@@ -5,14 +5,19 @@ values, with an error of a JSON function: no other function has errors that name
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 types = pa.types
 _UNFIT = re.compile(r"bad JSON path: 'unfit (.*)0'", re.DOTALL)
+_MISMATCH = re.compile(r"Type mismatch in column (\d+)")
+_FILLERS = {pa.int64(): "0", pa.float64(): "0.0", pa.binary(): "x''", pa.string(): "''"}
 _CHECKED = "CASE {1} WHEN {0} IS NULL THEN NULL ELSE json_extract('[]', {2} || ({0} IS NULL)) END"
 """No test of a right value is true for NULL, and few values are NULL."""
+_NO_BLOB = "CASE WHEN +{0} >= x'' THEN json_extract('[]', {1} || ({0} IS NULL)) ELSE {0} END"
+"""Only blobs are at least as large as the empty one; this costs less than `typeof`."""
 _DIGITS = "printf('%!.15g', {0})"
 """A number that is one with at most 15 digits, which are those that SQLite keeps of a literal."""
 _HAS_DIGITS = f"CAST({_DIGITS} AS REAL) = {{0}}"
@@ -60,26 +65,82 @@ def arrow_type(written: str) -> pa.DataType | None:
     return next((type_ for part, type_ in _PARTS if part in name), None)
 
 
+def affine_type(written: str) -> pa.DataType | None:
+    """Return the type of which a table keeps texts and doubles, if it declares this for a column.
+
+    A table converts numbers that are written to a column of texts, and integers to doubles.
+    """
+    parts = (type_ for part, type_ in _PARTS if part in written.upper())
+    found = next(parts, None) if written.isascii() else None
+    return found if found in (pa.string(), pa.float64()) else None
+
+
+def unchecked(column: str, name: str, type_: pa.DataType, affine: pa.DataType | None) -> str:
+    """Return SQL whose values the reader checks by `checked_values`, or nothing: it cannot.
+
+    The driver has an error for a value of another type, or converts it to a text that is no date.
+    It takes blobs for texts. Texts and doubles need a column that has no other values.
+    """
+    if types.is_integer(type_) or types.is_boolean(type_):
+        return column
+    if types.is_float64(type_) and type_ == affine:
+        return column
+    is_text = types.is_string(type_) and type_ == affine
+    if is_text or types.is_date(type_) or types.is_timestamp(type_):
+        return _NO_BLOB.format(column, _path(name))
+    return ""
+
+
 def checked(column: str, name: str, type_: pa.DataType | None) -> str:
     """Return SQL whose values have the type, for a quoted column with this name."""
-    path = "'unfit " + name.replace("'", "''") + "'"
+    path = _path(name)
     cases = " ".join(f"WHEN {test} THEN {value}" for test, value in _cases(type_))
     return _CHECKED.format(column, cases.format(column), path)
 
 
 def filler(type_: pa.DataType) -> str:
     """Return a value as answers have it for this type."""
+    return _FILLERS[_driver_type(type_)]
+
+
+def checked_values(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return values of the driver whose type is that of the fillers.
+
+    Raises:
+        pa.ArrowInvalid: a value has another type, by which the driver chose that of the column; or
+            a text is not UTF-8, or a number is no boolean.
+    """
+    if values.type != _driver_type(type_):
+        raise pa.ArrowInvalid(f"a value of type {values.type}")
+    values.validate(full=True)
+    if types.is_boolean(type_):
+        found = pc.min_max(values)
+        if not (found["min"].as_py() or 0) >= 0 or not (found["max"].as_py() or 0) <= 1:
+            raise pa.ArrowInvalid("a number that is no boolean")
+    return values
+
+
+def unfit(message: str, names: Sequence[str]) -> str | None:
+    """Return the name of the column of which an error says that a value has another type.
+
+    The errors of the driver itself have its place in the answer, whose columns have these names.
+    """
+    if (match := _UNFIT.search(message)) is not None:
+        return match[1].replace("''", "'")
+    match = _MISMATCH.search(message)
+    return match and names[int(match[1])]
+
+
+def _path(name: str) -> str:
+    return "'unfit " + name.replace("'", "''") + "'"
+
+
+def _driver_type(type_: pa.DataType) -> pa.DataType:
     if types.is_integer(type_) or types.is_boolean(type_):
-        return "0"
+        return pa.int64()
     if types.is_floating(type_):
-        return "0.0"
-    return "x''" if types.is_binary(type_) else "''"
-
-
-def unfit(message: str) -> str | None:
-    """Return the name of the column of which an error says that a value has another type."""
-    match = _UNFIT.search(message)
-    return match and match[1].replace("''", "'")
+        return pa.float64()
+    return pa.binary() if types.is_binary(type_) else pa.string()
 
 
 def _cases(type_: pa.DataType | None) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Datasets that are tables or views of a SQLite file: `from: sqlite:TABLE`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from caraway_plugins.sources.sqlite import declared, forms
 
 _LOG = "-wal"
 _COLUMNS = """
-SELECT name, type, pk FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid
+SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid
 """
 _KIND = """
 SELECT type, wr, strict FROM pragma_table_list(?) WHERE schema = 'main'
@@ -26,6 +26,8 @@ _HAS_STATISTICS = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1
 _ROWS = "SELECT stat FROM sqlite_stat1 WHERE tbl = ? COLLATE NOCASE LIMIT 1"
 _STRICT = {"INT": pa.int64(), "INTEGER": pa.int64(), "REAL": pa.float64(), "BLOB": pa.binary()}
 """Types of strict tables whose values need no check. Text does, so that no collation applies."""
+_MOST_COLUMNS = 2_000
+"""The most columns of a view, with one for the number of each row."""
 
 
 class SqliteSource:
@@ -51,11 +53,15 @@ class SqliteSource:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the file. `is_sure` says that all values have its type."""
+    """A column of the file. `is_sure` says that all values have its type.
+
+    `affine` is the type of which it keeps texts and doubles.
+    """
 
     name: str
     type: pa.DataType | None
     is_sure: bool
+    affine: pa.DataType | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +73,16 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _ReadColumn:
-    """A column of the dataset: its type, and the SQL of its values."""
+    """A column of the dataset: its type, and the SQL of its values.
+
+    `unchecked` is the SQL of those that the reader checks, if there is one.
+    """
 
     name: str
     type: pa.DataType
     sql: str
     is_any: bool
+    unchecked: str = ""
 
 
 @contextmanager
@@ -132,7 +142,7 @@ def _found(cursor: Any, name: str) -> _Found | None:
         return None
     kind, has_no_rowid, is_strict = kinds[0]
     rows = _rows(cursor, _COLUMNS, name)
-    keys = [each for each, type_, place in rows if place and type_.upper() == "INTEGER"]
+    keys = [each for each, type_, place, _ in rows if place and type_.upper() == "INTEGER"]
     is_rowid = kind == "table" and not has_no_rowid and sum(bool(row[2]) for row in rows) == 1
     rowid = keys[0] if is_rowid and keys else None
     columns = tuple(
@@ -140,8 +150,9 @@ def _found(cursor: Any, name: str) -> _Found | None:
             each,
             forms.arrow_type(type_),
             each == rowid or (bool(is_strict) and type_.upper() in _STRICT),
+            forms.affine_type(type_) if kind == "table" and not hidden else None,
         )
-        for each, type_, _place in rows
+        for each, type_, _place, hidden in rows
     )
     encoding = _rows(cursor, "PRAGMA encoding")[0][0]
     return _Found(columns, encoding == "UTF-8", _row_count(cursor, name))
@@ -168,13 +179,19 @@ def _read(column: _Column, type_: pa.DataType | None) -> _ReadColumn:
     if column.is_sure and given == column.type:
         return _ReadColumn(column.name, column.type, quoted, is_any)
     sql = forms.checked(quoted, column.name, None if is_any else given)
-    return _ReadColumn(column.name, pa.string() if given is None else given, sql, is_any)
+    if given is None or is_any:
+        return _ReadColumn(column.name, pa.string() if given is None else given, sql, is_any)
+    cheap = forms.unchecked(quoted, column.name, given, column.affine)
+    return _ReadColumn(column.name, given, sql, is_any, cheap)
 
 
 def _table(
     file: DatabaseFile, name: str, columns: Sequence[_ReadColumn], found: _Found
 ) -> RemoteTable:
-    selected = ", ".join(f"{each.sql} AS {_quoted(each.name)}" for each in columns)
+    unchecked = _named_unchecked(columns)
+    named = [(each.sql, each.name) for each in columns]
+    named += [(each.unchecked, unchecked[each.name]) for each in columns if each.name in unchecked]
+    selected = ", ".join(f"{sql} AS {_quoted(each)}" for sql, each in named)
     table = _quoted(name)
     return RemoteTable(
         pa.schema([pa.field(each.name, each.type) for each in columns]),
@@ -185,6 +202,7 @@ def _table(
                 each.name,
                 each.type,
                 not each.is_any and (found.is_utf8 or not pa.types.is_string(each.type)),
+                unchecked=unchecked.get(each.name, ""),
             )
             for each in columns
         ),
@@ -195,6 +213,17 @@ def _table(
         file.path.stat().st_size,
         row_count=found.row_count,
     )
+
+
+def _named_unchecked(columns: Sequence[_ReadColumn]) -> Mapping[str, str]:
+    """Return names, which no column has, for the unchecked values of columns."""
+    prefix = "unchecked"
+    while any(each.name.lower().startswith(prefix) for each in columns):
+        prefix += "_"
+    found = [each.name for each in columns if each.unchecked]
+    if len(columns) + len(found) >= _MOST_COLUMNS:
+        return {}
+    return {name: f"{prefix}{number}" for number, name in enumerate(found)}
 
 
 def _quoted(name: str) -> str:

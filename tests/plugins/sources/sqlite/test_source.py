@@ -158,7 +158,11 @@ VALUES = [
     ("DATETIME", "'2024-02-29T12:30'", datetime(2024, 2, 29, 12, 30)),
     ("DATETIME", "'2024-02-29 12:30:15Z'", None),
     ("DATETIME", "'soon'", None),
+    ("DATE", "CAST('2024-02-29' AS BLOB)", None),
+    ("DATETIME", "CAST('2024-02-29 12:30' AS BLOB)", None),
+    ("DATETIME", "2024", None),
     ("TIME", "'12:30:15.5'", time(12, 30, 15, 500_000)),
+    ("TIME", "12", None),
     ("", "0.1", "0.1"),
     ("", "0.1 + 0.2", "0.30000000000000004"),
     ("", "-5", "-5"),
@@ -178,13 +182,20 @@ async def test_a_value_is_that_of_its_column_or_an_error(
         f"INSERT INTO one VALUES (0, {written})",
     )
     over = session({"t": resolved(file, "one")})
-    statements = ['SELECT "it\'s" FROM t WHERE id = 0', 'SELECT max("it\'s") FROM t']
+    column = '"it\'s"'
+    statements = [
+        f"SELECT {column} FROM t WHERE id = 0",
+        f"SELECT {column} FROM t",
+        f"SELECT {column} FROM t GROUP BY {column}",
+        f"SELECT max({column}) FROM t",
+    ]
     for sql in statements:
         if value is None:
             with pytest.raises(QueryError, match=r"a value of column '.*' is not a"):
                 await rows(over, sql)
         else:
-            assert list((await rows(over, sql))[0].values()) == [value]
+            found = [each for row in await rows(over, sql) for each in row.values()]
+            assert [each for each in found if each is not None] == [value]
 
 
 @pytest.mark.parametrize("where", ["n > 5", "n < 5", "n <> 5", "n = 5", "n IN (5)", "n IS NULL"])
