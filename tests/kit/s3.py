@@ -14,20 +14,24 @@ KEY = "AKIAEXAMPLE"
 SECRET = "wJalrXUtnFEMI-s3cr3t"
 Refusal = Callable[[str, str, str], int | None]
 """Returns the status of a request by its method, path and query; None: it is carried out."""
+Answered = Callable[[str, str], object]
+"""Called with the method and path of a request that is carried out, before its answer is sent."""
 
 
 class RefusingApp:
-    """The application of a server, with requests that it refuses."""
+    """The application of a server, with requests that it refuses, and what it tells of others."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
         self.refuse: Refusal = lambda *_request: None
+        self.answered: Answered = lambda *_request: None
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING")
         status = self.refuse(*(environ[each] for each in names))
         if status is None:
             answer: Iterable[bytes] = self._app(environ, start_response)
+            self.answered(environ["REQUEST_METHOD"], environ["PATH_INFO"])
             return answer
         environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         start_response(f"{status} Refused", [("content-length", "0")])
@@ -50,6 +54,15 @@ class S3Server:
             yield
         finally:
             self.app.refuse = before
+
+    @contextmanager
+    def telling(self, answered: Answered) -> Iterator[None]:
+        """Tell of requests that are carried out, before their answers are sent."""
+        before, self.app.answered = self.app.answered, answered
+        try:
+            yield
+        finally:
+            self.app.answered = before
 
     def bucket(self, name: str) -> None:
         location = {"LocationConstraint": REGION}
