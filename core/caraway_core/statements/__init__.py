@@ -140,7 +140,8 @@ class Statement:
     None: they did not run. With `offer`, executors may serve the rows; the stream then has them in
     `offered`. With `index`, an index may give the rows; the statement alone returns the same.
     With `defines`, its rows become a new table, or a table is dropped; the answer is their count.
-    Log lines about the statement include its `trace_id`.
+    Log lines about the statement include its `trace_id`. What it commits has its `mark`, if it has
+    one; see `write_marks`.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
     the statement was planned with, unless the statement names those of a `ReadPoint`.
@@ -166,6 +167,7 @@ class Statement:
     index: IndexOrder | None = field(default=None, repr=False)
     trace_id: str = field(default="", repr=False, compare=False)
     defines: TableDefinition | None = None
+    mark: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from caraway_core.ids import TableName
 from caraway_core.statements import Statement, TableWrite
 from caraway_core.statements.searches import StatementSearch
 
@@ -42,3 +43,10 @@ class SqlQuestion(StatementQuestion[str]):
 @dataclass(frozen=True, slots=True)
 class SearchQuestion(StatementQuestion[tuple[StatementSearch, ...]]):
     """Which searches does it read the rows of? They run before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitQuestion(StatementQuestion[int | None]):
+    """How many rows has the commit with its mark in a table? None: the table has no such commit."""
+
+    table: TableName

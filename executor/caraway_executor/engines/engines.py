@@ -1,23 +1,25 @@
 """The engine processes of a runtime: assigns statements, retries them, and refuses suspects."""
 
-import asyncio
 import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from caraway_core import suspects
 from caraway_core.concurrency import tasks
-from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import QueryId, TableName
+from caraway_core.process import write_marks
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport, EngineStatus
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
+from caraway_core.statements.definitions import TableDefinition
+from caraway_core.statements.questions import CommitQuestion
 from caraway_core.suspects import End, Suspects
 from caraway_executor.engines.causes import (
     Cause,
@@ -31,7 +33,7 @@ from caraway_executor.engines.forking import Forking, ForkingShare
 from caraway_executor.engines.kept_rows import KeptRows
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
-from caraway_executor.engines.rerunning import RerunStream
+from caraway_executor.engines.rerunning import FindCommit, RerunStream
 from caraway_executor.engines.seats import Seat
 from caraway_executor.engines.starting import ForkServer
 from caraway_executor.engines.trials import LongPlanning, Trials
@@ -43,8 +45,6 @@ from caraway_executor.statements.elsewhere import RunsApartError, RunsInMainErro
 logger = logging.getLogger(__name__)
 _TRIALS = 3
 _MOST_MOVES = 20
-_LOOKS = 3
-_DELAYS = Delays(0.5, 2.0)
 _Result = TypeVar("_Result")
 
 
@@ -121,7 +121,9 @@ class Engines:
             QueryError: it failed, or ended the engine process.
         """
         key = suspects.key(statement.sql, statement.parameters)
-        return await self._run(_Run(self, key, "execute", query_id, statement), is_suspect)
+        run = _Run(self, key, "execute", query_id, statement)
+        find_commit = partial(self._find_commit, statement.defines)
+        return await self._run(run, is_suspect, find_commit=find_commit)
 
     async def run_task(
         self, task: Task, inputs: CrossingTables, *, is_suspect: bool = False
@@ -130,24 +132,27 @@ class Engines:
         run = _Run(self, key_of(task), "run", task, inputs)
         return await self._run(run, is_suspect, has_names=False)
 
-    async def _run(self, run: "_Run", is_suspect: bool, *, has_names: bool = True) -> BatchStream:
+    async def _run(
+        self,
+        run: "_Run",
+        is_suspect: bool,
+        *,
+        has_names: bool = True,
+        find_commit: FindCommit | None = None,
+    ) -> BatchStream:
         try:
             stream = await (run.begin_alone() if is_suspect else run.begin_statement())
         except EngineLostError as exc:
             raise exc.told(wrote=False) from exc
         return RerunStream(
-            stream, run.begin_again, run.end, has_names=has_names, find_commit=self._find_commit
+            stream, run.begin_again, run.end, has_names=has_names, find_commit=find_commit
         )
 
-    async def _find_commit(self, table: TableName, mark: str) -> int | None:
-        """Return the rows of a commit. One that was sent as the process ended may come late."""
-        count: int | None = None
-        for turn in range(1, _LOOKS + 1):
-            count = await self.call("find_commit", table, mark)
-            if count is not None or turn == _LOOKS:
-                break
-            await asyncio.sleep(_DELAYS.delay_s(turn))
-        return count
+    async def _find_commit(
+        self, defines: TableDefinition | None, table: TableName, mark: str
+    ) -> int | None:
+        question = CommitQuestion(Statement("", {}, defines=defines, mark=mark), table)
+        return await write_marks.found(lambda: self.call("ask", question))
 
     async def prepare(
         self, catalog: CatalogSnapshot

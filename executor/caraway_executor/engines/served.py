@@ -43,7 +43,6 @@ class ServedExecutor:
             "load": self._load,
             "put_back": executor.put_back,
             "ask": executor.ask,
-            "find_commit": executor.find_commit,
         }
         self.streams: Streams = {"execute": executor.execute, "run": executor.run_task}
 

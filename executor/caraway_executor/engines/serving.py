@@ -243,7 +243,7 @@ class Serving:
         if whole is not None and whole.nbytes < _LARGE_BYTES:
             self._send_answer(number, serialized, stream, rows, whole)
             return True
-        mark = "" if stream.written is None else write_marks.give()
+        mark = "" if stream.written is None else write_marks.given() or write_marks.give()
         opened = messages.Opened(
             number, serialized, stream.reads_only_catalog, stream.written, mark
         )

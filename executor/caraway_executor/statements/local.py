@@ -6,20 +6,25 @@ import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import pyarrow as pa
 
 from caraway_core.changes import Log
-from caraway_core.errors import NotDistributableError
+from caraway_core.errors import ExecutionError, NotDistributableError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.process import logs
+from caraway_core.process import logs, write_marks
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ChunkWriter
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
-from caraway_core.statements.questions import Answer, SearchQuestion, StatementQuestion
+from caraway_core.statements.questions import (
+    Answer,
+    CommitQuestion,
+    SearchQuestion,
+    StatementQuestion,
+)
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
@@ -187,6 +192,7 @@ class LocalExecutor:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Run a statement, over the catalog version that it names or the newest one."""
+        write_marks.use(statement.mark)
         with logs.about(query_id, statement.trace_id):
             return await self._execute(statement)
 
@@ -248,22 +254,24 @@ class LocalExecutor:
 
     async def ask(self, question: StatementQuestion[Answer]) -> Answer:
         """See `Executor.ask`."""
+        if isinstance(question, CommitQuestion):
+            return cast("Answer", await self._find_commit(question))
         if isinstance(question, SearchQuestion):
             session = await self._sessions.session_of(question.statement)
         else:
             session = self._sessions.current()
         return await self.in_planning_thread(partial(session.answer, question))
 
-    async def find_commit(self, table: TableName, mark: str) -> int | None:
-        """Return how many rows a write with a mark committed; None: the table has no such commit.
-
-        Raises:
-            CarawayError: that cannot be found out.
-        """
+    async def _find_commit(self, question: CommitQuestion) -> int | None:
         from caraway_engine.remote import writing
 
-        spec = self._sessions.current().snapshot.tables.get(table)
-        return await asyncio.to_thread(writing.find_commit, spec, mark)
+        of = question.statement
+        known = self._sessions.current().snapshot.tables.get(question.table)
+        spec = of.defines.table if of.defines is not None else known
+        count = await asyncio.to_thread(writing.find_commit, spec, of.mark)
+        if count is None and of.defines is not None:
+            raise ExecutionError("a table that is created without rows has no commit with a mark")
+        return count
 
     async def run_task(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.

@@ -48,6 +48,7 @@ from caraway_scheduler.dispatch.planning import following
 from caraway_scheduler.dispatch.planning.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.planning.following import KnownLogs
 from caraway_scheduler.dispatch.planning.local_engine import LocalEngine
+from caraway_scheduler.dispatch.single.lost_writes import LostWrites
 from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.single.whole import LookupRunner, WholeRunner
 from caraway_scheduler.dispatch.stages.staging import StagedRunner
@@ -105,7 +106,7 @@ class ClusterDispatch(RollListener):
         reports = WorkReports(
             self.tallies, lambda ran: self._on_ran(ran), membership.lost, self.quarantine.lost
         )
-        self._whole = WholeRunner(fleet, membership, origin, reports, owner)
+        self._whole = WholeRunner(fleet, membership, origin, reports, owner, LostWrites(local.ask))
         self._staged = StagedRunner(
             fleet, membership, local.run_task, origin, reports, self._asking
         )

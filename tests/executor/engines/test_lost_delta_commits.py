@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
+from caraway_core.process import write_marks
 from caraway_core.tables import MemoryTable, TableSpec
-from caraway_executor.engines import engines as engines_module
 from caraway_executor.engines.engines import Engines
 from caraway_plugins.sources.delta import DeltaSource
 from tests.kit.delta_tables import request
@@ -40,7 +40,7 @@ _NEXT = "/_delta_log/00000000000000000001.json"
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     be_patient(monkeypatch)
-    monkeypatch.setattr(engines_module, "_DELAYS", Delays(0.0, 0.0))
+    monkeypatch.setattr(write_marks, "_DELAYS", Delays(0.0, 0.0))
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -14,9 +14,9 @@ from caraway_core.errors import (
     NotDistributableError,
     ShuttingDownError,
 )
-from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.index_orders import IndexOrder, WordOrder
-from caraway_core.protocols.dispatch import BatchStream, StreamTraits
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import choosing
@@ -25,6 +25,7 @@ from caraway_scheduler.dispatch.indexes.index_building import IndexBuilding, Sha
 from caraway_scheduler.dispatch.indexes.share_limits import ShareLimits
 from caraway_scheduler.dispatch.planning import following
 from caraway_scheduler.dispatch.single.whole import WholeRunner
+from caraway_scheduler.dispatch.tasks.merging import FoundStream
 from caraway_scheduler.dispatch.tasks.running import ATTEMPTS
 from caraway_scheduler.membership import Membership
 from caraway_search import found_rows
@@ -36,35 +37,6 @@ _Answers = dict[ExecutorId, tuple[pa.Table, bool]]
 """The rows of each share, and whether they stay the same while no table changes."""
 _MOST_COUNTED = 1_000
 _MOST_DEALT = 100
-
-
-class FoundStream:
-    """Rows of a search that were all found."""
-
-    written: TableName | None = None
-
-    def __init__(self, rows: pa.Table, *, reads_only_catalog: bool) -> None:
-        self.schema = rows.schema
-        self.reads_only_catalog = reads_only_catalog
-        self._batches = rows.to_batches()
-        self.traits = StreamTraits()
-
-    @property
-    def is_at_end(self) -> bool:
-        """True if all rows were read."""
-        return not self._batches
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
-
-    async def __anext__(self) -> pa.RecordBatch:
-        if not self._batches:
-            raise StopAsyncIteration
-        return self._batches.pop(0)
-
-    async def aclose(self) -> None:
-        """Drop the rows."""
-        self._batches = []
 
 
 class IndexedRunner:

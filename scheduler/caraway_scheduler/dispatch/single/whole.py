@@ -21,6 +21,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.statements import Statement
 from caraway_engine.rows import plain
+from caraway_scheduler.dispatch.single.lost_writes import LostWrites, WriteAnswer
 from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tasks.merging import MergedStream
 from caraway_scheduler.dispatch.tasks.placing import none_ready
@@ -43,12 +44,14 @@ class WholeRunner:
         origin: str,
         reports: WorkReports,
         owner: MemoryOwner,
+        lost_writes: LostWrites,
     ) -> None:
         self._fleet = fleet
         self._membership = membership
         self._origin = origin
         self._reports = reports
         self._owner = owner
+        self._lost_writes = lost_writes
         self._under_way: Counter[ExecutorId] = Counter()
 
     async def anywhere(
@@ -58,6 +61,8 @@ class WholeRunner:
 
         A stored answer of a statement that only reads is rerun even if its executor is lost later.
         """
+        if written is not None:
+            statement = self._lost_writes.marked(statement)
         if statement.store is None or written is not None:
             return await self._somewhere(query_id, lambda: statement, written)
         attempts = Attempts(statement.store)
@@ -74,19 +79,23 @@ class WholeRunner:
     ) -> BatchStream:
         """Run a statement on the owner of tables in memory; a write must not run twice."""
         executor_id = await self._owner.find(self._ready)
+        if written is not None:
+            statement = self._lost_writes.marked(statement)
         try:
             return await self.at(executor_id, query_id, statement)
         except ExecutorLostError as exc:
             self._reports.on_lost(exc.executor_id, exc.cause)
             wrote = "; it may or may not have written" if written else ""
-            raise ExecutionError(
+            unknown = ExecutionError(
                 f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
-            ) from exc
+            )
+            return await self._answered(statement, written, unknown, exc)
 
     async def _somewhere(
         self, query_id: QueryId, next_try: Callable[[], Statement], written: TableName | None
     ) -> BatchStream:
         last: ExecutorLostError | ShuttingDownError | CatalogMovedError | None = None
+        sent: Statement | None = None
         leaving: set[ExecutorId] = set()
         for _ in range(ATTEMPTS):
             ready = [each for each in self._ready() if each not in leaving]
@@ -94,7 +103,8 @@ class WholeRunner:
                 raise last if isinstance(last, CatalogMovedError) else none_ready()
             executor_id = self.idlest(ready)
             try:
-                return await self.at(executor_id, query_id, next_try())
+                sent = next_try()
+                return await self.at(executor_id, query_id, sent)
             except ExecutorLostError as exc:
                 self._reports.on_lost(exc.executor_id, exc.cause)
                 last = exc
@@ -105,14 +115,31 @@ class WholeRunner:
                 # elsewhere.
                 leaving.add(executor_id)
                 last = exc
-        assert last is not None
+        assert last is not None and sent is not None
         if isinstance(last, CatalogMovedError):
             raise last
         if written is None or not isinstance(last, ExecutorLostError):
             raise ExecutorsLostError(f"{last.message}; run the statement again") from last
-        raise ExecutionError(
+        unknown = ExecutionError(
             f"{last.message}; it may or may not have written, look before you run it again"
-        ) from last
+        )
+        return await self._answered(sent, written, unknown, last)
+
+    async def _answered(
+        self,
+        statement: Statement,
+        written: TableName | None,
+        unknown: ExecutionError,
+        lost: ExecutorLostError,
+    ) -> BatchStream:
+        """Return the answer of a statement that was lost, if its commit is there.
+
+        Raises:
+            ExecutionError: `unknown`, or another one that says more.
+        """
+        if written is None or statement.store is not None:
+            raise unknown from lost
+        return await self._lost_writes.answer(statement, written, unknown, lost)
 
     def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:
         """Return the executor that runs the fewest whole statements."""
@@ -138,6 +165,8 @@ class WholeRunner:
         merged.written = stream.written
         if statement.store is not None:
             merged.measure = StoredTotal(statement.store.most_bytes).add
+        elif statement.mark:
+            return WriteAnswer(merged, statement, self._lost_writes)
         return merged
 
     async def rows_at(

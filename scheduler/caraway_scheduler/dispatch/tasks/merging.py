@@ -167,6 +167,36 @@ class MergedStream:
                 on_close(self._rows, self._size_bytes)
 
 
+class FoundStream:
+    """Rows that were all found: those of a search, or the count of a write."""
+
+    def __init__(
+        self, rows: pa.Table, *, reads_only_catalog: bool, written: TableName | None = None
+    ) -> None:
+        self.schema = rows.schema
+        self.written = written
+        self.reads_only_catalog = reads_only_catalog
+        self._batches = rows.to_batches()
+        self.traits = StreamTraits()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if all rows were read."""
+        return not self._batches
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if not self._batches:
+            raise StopAsyncIteration
+        return self._batches.pop(0)
+
+    async def aclose(self) -> None:
+        """Drop the rows."""
+        self._batches = []
+
+
 def _stopped() -> QueryError:
     return AnswerCutError(
         "the answer was cut short because a task of the statement was cancelled by the runtime; "

@@ -11,15 +11,20 @@ import pyarrow as pa
 import pytest
 
 from caraway_core import errors
+from caraway_core.concurrency.backoff import Delays
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName, new_query_id
+from caraway_core.process import write_marks
 from caraway_core.protocols import storing
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_core.statements import Statement
-from caraway_core.tables import Keys, LookupColumns, ResultPlace, StoredTable
+from caraway_core.statements.definitions import TableDefinition
+from caraway_core.statements.questions import CommitQuestion
+from caraway_core.tables import Keys, LookupColumns, RemoteTable, ResultPlace, StoredTable
 from caraway_engine.sharing import dealing
 from caraway_engine.stages import Policy
+from caraway_scheduler.dispatch.single.lost_writes import LostWrites
 from caraway_scheduler.dispatch.single.whole import WholeRunner
 from caraway_scheduler.dispatch.tasks.reports import FinishedTask, WorkReports
 from caraway_scheduler.dispatch.tasks.running import ATTEMPTS
@@ -32,6 +37,7 @@ E1, E2, E3 = (ExecutorId(f"e{number}") for number in (1, 2, 3))
 Q = QueryId("q")
 BATCH = pa.record_batch({"n": pa.array([1, 2], pa.int64())})
 SELECT = Statement("SELECT 1", {})
+NO_MARKS = errors.ExecutionError("commits of the table have no mark")
 ORDER = StoreOrder(ResultPlace("file", "/results"), "k")
 NOTES = TableName("notes")
 ROWS = pa.table({"id": range(1000), "v": [n * 2 for n in range(1000)], "g": [7, 8] * 500})
@@ -47,8 +53,13 @@ def lost(executor_id: ExecutorId) -> errors.ExecutorLostError:
 class Stream(StreamDouble):
     reads_only_catalog = True
 
-    def __init__(self, *steps: pa.RecordBatch | BaseException, written: TableName | None = None):
-        self.schema = next((s.schema for s in steps if isinstance(s, pa.RecordBatch)), BATCH.schema)
+    def __init__(
+        self,
+        *steps: pa.RecordBatch | BaseException,
+        written: TableName | None = None,
+        schema: pa.Schema = BATCH.schema,
+    ):
+        self.schema = next((s.schema for s in steps if isinstance(s, pa.RecordBatch)), schema)
         self.written = written
         self._steps = iter(steps)
 
@@ -77,6 +88,8 @@ class Site:
     gone: list[ExecutorId] = field(default_factory=list)
     suspected: list[ExecutorId] = field(default_factory=list)
     ran: list[FinishedTask] = field(default_factory=list)
+    commit: int | Exception | None = NO_MARKS
+    defines: TableDefinition | None = None
 
     def __post_init__(self) -> None:
         def is_lost(executor_id: ExecutorId, _cause: str) -> None:
@@ -106,7 +119,16 @@ class Site:
         fleet: Any = SimpleNamespace(execute=execute)
         owner: Any = SimpleNamespace(find=find)
         reports = WorkReports(DispatchTallies(), self.ran.append, is_lost, on_loss)
-        self.runner = WholeRunner(fleet, membership, "here", reports, owner)
+        lost_writes = LostWrites(self._look)
+        self.runner = WholeRunner(fleet, membership, "here", reports, owner, lost_writes)
+
+    async def _look(self, question: CommitQuestion) -> int | None:
+        """Return what is known of the commit of the last statement that was sent."""
+        assert question.statement.defines == self.defines
+        assert question.statement.mark == self.asked[-1][1].mark != ""
+        if isinstance(self.commit, Exception):
+            raise self.commit
+        return self.commit
 
 
 async def read(stream: Any) -> list[pa.RecordBatch]:
@@ -186,6 +208,71 @@ async def test_owner_that_is_lost_takes_its_rows_and_nothing_is_tried_again(
         await site.runner.at_owner(Q, SELECT, written)
     assert [executor_id for executor_id, _ in site.asked] == [E2]
     assert ("may or may not have written" in raised.value.message) == has_warning
+
+
+COUNTED = pa.record_batch([pa.array([7], pa.uint64())], pa.schema([("count", pa.uint64())]))
+TABLE = TableDefinition(NOTES, RemoteTable(BATCH.schema, "r", ("notes",), (), {}))
+LOSSES = ("before its answer", "while it is read")
+
+
+@pytest.fixture
+def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_marks, "_DELAYS", Delays(0.0, 0.0))
+
+
+def write(**options: Any) -> Statement:
+    return Statement("INSERT", {}, **options)
+
+
+@pytest.mark.parametrize("run", [WholeRunner.anywhere, WholeRunner.at_owner])
+@pytest.mark.parametrize("when", LOSSES)
+@pytest.mark.parametrize("defines", [None, TABLE])
+async def test_a_commit_that_is_there_is_the_answer(
+    run: Any, when: str, defines: TableDefinition | None
+) -> None:
+    site = Site(answers=answers_of(when), commit=7, defines=defines)
+    stream = await run(site.runner, Q, write(defines=defines), NOTES)
+    assert (stream.written, stream.schema.types) == (NOTES, [pa.uint64()])
+    (batch,) = await read(stream)
+    assert batch.column(0).to_pylist() == [7]
+    assert len(site.gone) == len(site.asked) == len(site.ran) == 1
+
+
+def answers_of(when: str) -> list[Any]:
+    is_read = when == "while it is read"
+    return [Stream(lost(E1), written=NOTES, schema=COUNTED.schema) if is_read else "lost"]
+
+
+@pytest.mark.usefixtures("no_wait")
+@pytest.mark.parametrize("when", LOSSES)
+@pytest.mark.parametrize(
+    ("commit", "says"),
+    [
+        (None, "no row was written so far, but the executor may still commit"),
+        (errors.ExecutionError("away"), "may or may not have"),
+    ],
+)
+async def test_a_write_without_a_commit_says_what_is_known(
+    commit: Any, says: str, when: str
+) -> None:
+    site = Site(answers=answers_of(when), commit=commit)
+    with pytest.raises(errors.ExecutionError, match=says) as caught:
+        await read(await site.runner.anywhere(Q, write(), NOTES))
+    assert "it is gone" in caught.value.message
+    assert len(site.asked) == len(site.ran) == 1
+
+
+async def test_a_count_that_was_read_is_not_looked_up() -> None:
+    site = Site(answers=[Stream(COUNTED, lost(E1), written=NOTES)], commit=9)
+    assert await read(await site.runner.anywhere(Q, write(), NOTES)) == [COUNTED]
+
+
+async def test_each_write_has_a_mark_of_its_own_and_reads_have_none() -> None:
+    site = Site(answers=[errors.ShuttingDownError("it drains")])
+    for written in (NOTES, NOTES, None):
+        await read(await site.runner.anywhere(Q, write(), written))
+    marks = [statement.mark for _, statement in site.asked]
+    assert marks[0] == marks[1] != marks[2] != marks[3] == ""
 
 
 async def test_answer_that_breaks_off_is_not_repeated_for_a_reader_who_saw_rows() -> None:
