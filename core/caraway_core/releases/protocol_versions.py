@@ -18,7 +18,8 @@ Messages stay readable in both directions by these rules:
   17  statements and tasks have trace ids; executors say the newest version that they speak; tables
       of files have names of columns of their own, and decimal separators; executors answer calls by
       name over channels (one of version 16 closes the channel, and is reached with the head only),
-      and say that they run tasks there
+      and say that they run tasks there; writes have the mark of their commit (executors of version
+      16 write to no lakes), and columns of databases the name of one that is not checked
 """
 
 from dataclasses import MISSING, dataclass, fields

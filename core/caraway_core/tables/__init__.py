@@ -315,6 +315,7 @@ class StoredTable(TableSpec):
         return self
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class RemoteColumn:
     """A column of a table in a database.
