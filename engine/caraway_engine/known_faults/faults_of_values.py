@@ -4,6 +4,15 @@ from caraway_engine.known_faults.known_fault import KnownFault, Remedy
 
 OF_VALUES = (
     KnownFault(
+        "fields-of-null",
+        "A field of a NULL struct is not NULL: it is 0, an empty text, or any other value.",
+        Remedy.READ,
+        "SELECT s['a'] FROM structs",
+        upstream=("datafusion#25120", "datafusion#25293"),
+        fixed_by="datafusion#25122",
+        shown_in="tests/engine/rows/test_null_structs.py",
+    ),
+    KnownFault(
         "integer-overflow",
         "Integer overflow in `+`, `-`, `*` and negation wraps around silently.",
         Remedy.GUARDED,

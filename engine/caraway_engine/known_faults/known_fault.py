@@ -12,6 +12,7 @@ class Remedy(Enum):
     REFUSED = "the statement is refused"
     SET = "an engine setting is changed"
     PLANNED = "the plan is changed"
+    READ = "rows are changed as they are read"
 
 
 @dataclass(frozen=True, slots=True)

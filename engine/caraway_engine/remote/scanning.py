@@ -14,6 +14,7 @@ from caraway_engine.errors import failing
 from caraway_engine.remote import opened
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
+from caraway_engine.rows.null_structs import with_null_fields
 
 
 class PlannedRows(Protocol):
@@ -105,7 +106,7 @@ class RowScan:
             return
         try:
             for batch in rows:
-                for part in self.rows.left.parts(batch):
+                for part in self.rows.left.parts(with_null_fields(batch)):
                     yield part.select(list(self.columns))
         except QueryError as exc:
             raise failing.marked(exc) from exc

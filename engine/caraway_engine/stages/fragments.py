@@ -14,6 +14,7 @@ from datafusion.substrait import Consumer, Serde
 from caraway_core.protocols.fleet import TaskTable
 from caraway_core.statements import GivenRows
 from caraway_engine.rows import plain
+from caraway_engine.rows.null_structs import with_null_fields
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 
 # A name as Substrait encodes it: a tag, a length, the text. Leaves literals that contain the prefix
@@ -128,5 +129,6 @@ def batches(rows: TaskTable) -> list[pa.RecordBatch]:
         plain.check_same(table.schema, schema)
         for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
             if batch.num_rows:
-                made.append(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+                renamed = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                made.append(with_null_fields(renamed))
     return made or [pa.RecordBatch.from_pylist([], schema=schema)]

@@ -7,6 +7,7 @@ from datafusion import SessionConfig, SessionContext
 from datafusion.catalog import Table
 
 from caraway_engine.rows.held import BATCH_ROWS
+from caraway_engine.rows.null_structs import with_null_fields
 
 
 def divide_batches(
@@ -33,7 +34,8 @@ def table(partitions: Sequence[Sequence[pa.RecordBatch]], schema: pa.Schema) -> 
     """Make a table of rows. Appending more rows keeps its number of partitions."""
     empty = no_rows(schema)
     context = SessionContext()
-    context.register_record_batches("rows", [list(each) or [empty] for each in partitions])
+    rows = [list(map(with_null_fields, each)) or [empty] for each in partitions]
+    context.register_record_batches("rows", rows)
     return context.catalog().schema().table("rows")
 
 

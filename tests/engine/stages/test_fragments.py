@@ -92,3 +92,9 @@ def test_table_that_is_not_in_the_catalog_is_named() -> None:
     run = task("SELECT id FROM people", {"people": PEOPLE.schema})
     with pytest.raises(InvalidQueryError, match="people"):
         session({}).run_task(run, ())
+
+
+async def test_fields_of_null_structs_are_null_in_inputs() -> None:
+    given = pa.table({"id": [1, 2], "s": pa.array([{"a": 1}, None])})
+    run = task("SELECT id, s['a'] AS a FROM $p", {"$p": given.schema})
+    assert await answer(session({}), run, [rows_of("p", given)]) == [(1, 1), (2, None)]

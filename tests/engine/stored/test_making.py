@@ -79,3 +79,12 @@ def test_rows_can_be_appended_any_number_of_times() -> None:
 def test_no_rows_have_the_schema() -> None:
     empty = making.no_rows(SCHEMA)
     assert (empty.num_rows, empty.schema) == (0, SCHEMA)
+
+
+def test_fields_of_null_structs_are_null() -> None:
+    batch = pa.record_batch({"s": pa.array([{"a": 1}, None])})
+    for table in (making.table([[batch]], batch.schema), making.table([[]], batch.schema)):
+        if not context(table).sql("SELECT * FROM t").count():
+            making.append(table, [batch], batch.schema)
+        found = context(table).sql("SELECT s['a'] AS a FROM t").to_pydict()
+        assert found == {"a": [1, None]}

@@ -7,12 +7,13 @@ from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.tables import MemoryTable, TableSplit
+from caraway_engine.rows.null_structs import with_null_fields
 
 
 def read(spec: MemoryTable, _splits: Sequence[TableSplit] = ()) -> Table:
     """Make a table of rows."""
     context = SessionContext()
-    batches = spec.rows.cast(spec.schema).to_batches()
+    batches = [with_null_fields(each) for each in spec.rows.cast(spec.schema).to_batches()]
     empty = pa.RecordBatch.from_pylist([], schema=spec.schema)
     context.register_record_batches("memory", [batches or [empty]])
     return context.catalog().schema().table("memory")

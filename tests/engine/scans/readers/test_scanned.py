@@ -236,3 +236,10 @@ def test_what_is_open_is_closed_with_its_plan() -> None:
     assert next(iter(stream)).to_pyarrow().num_rows > 0
     reads.close()
     assert scanner.scans[0].closed >= 1
+
+
+def test_fields_of_null_structs_are_null() -> None:
+    rows = pa.table({"id": [1, 2], "s": pa.array([{"a": 1}, None])})
+    found = query(Scanner(rows), "SELECT id, s['a'] AS a FROM t ORDER BY id", rows)
+    assert found == [{"id": 1, "a": 1}, {"id": 2, "a": None}]
+    assert query(Scanner(rows), "SELECT id FROM t WHERE s['a'] IS NULL", rows) == [{"id": 2}]

@@ -1,0 +1,69 @@
+"""Gives the fields of NULL structs NULL, because DataFusion 55 reads them without the structs.
+
+Arrow leaves open what the fields of a NULL struct hold. pyarrow writes 0 and empty texts there, and
+`s['a']` would return them.
+"""
+
+import pyarrow as pa
+
+types = pa.types
+
+
+def has_structs(type_: pa.DataType) -> bool:
+    """Return whether values of a type have structs in them."""
+    return types.is_struct(type_) or any(
+        has_structs(type_.field(index).type) for index in range(type_.num_fields)
+    )
+
+
+def with_null_fields(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows in which nullable fields of NULL structs are NULL; the values are shared."""
+    if not any(has_structs(each.type) for each in batch.schema):
+        return batch
+    columns = [_mended(each) for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _mended(array: pa.Array) -> pa.Array:
+    type_ = array.type
+    if not has_structs(type_):
+        return array
+    if types.is_struct(type_):
+        return _struct(array)
+    if types.is_map(type_):
+        parts = [array.keys, _mended(array.items)]
+        return _list(array, pa.StructArray.from_arrays(parts, fields=list(type_.field(0).type)))
+    if types.is_list(type_) or types.is_large_list(type_):
+        return _list(array, _mended(array.values))
+    if types.is_fixed_size_list(type_):
+        return _fixed_list(array)
+    return array
+
+
+def _struct(array: pa.StructArray) -> pa.Array:
+    fields = list(array.type)
+    if not fields:
+        return array
+    # `flatten` gives each field the NULLs of the struct.
+    made = [
+        masked if field.nullable else array.field(index)
+        for index, (field, masked) in enumerate(zip(fields, array.flatten(), strict=True))
+    ]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(list(map(_mended, made)), fields=fields, mask=mask)
+
+
+def _list(array: pa.Array, values: pa.Array) -> pa.Array:
+    """Return lists with other values. Their own buffers are a bitmap and offsets."""
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(
+        array.type, len(array), buffers, array.null_count, array.offset, children=[values]
+    )
+
+
+def _fixed_list(array: pa.FixedSizeListArray) -> pa.Array:
+    """Return such lists without an offset, with which the engine panics if they hold structs."""
+    size = array.type.list_size
+    values = _mended(array.values.slice(array.offset * size, len(array) * size))
+    nulls = array.is_valid().buffers()[1] if array.null_count else None
+    return pa.Array.from_buffers(array.type, len(array), [nulls], children=[values])
