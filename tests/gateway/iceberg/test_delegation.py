@@ -15,6 +15,7 @@ from caraway_gateway.iceberg.delegation import SignRequest
 from tests.gateway.iceberg.signed_lakes import BASE, BUCKET, by, lake, manifest, parquet
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
+from tests.kit.iceberg_plans import scan_tasks
 from tests.kit.runtime import Running, running
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
 
@@ -83,8 +84,7 @@ async def test_files_of_a_table_are_read_without_credentials(
         content = await client.fetch(file["file_path"])
         assert content == parquet(7) and all(fetched.values())
         # Rows of a planned scan are signed for the key that planned it.
-        body = (await runtime.api.post(f"{BASE}/people/plan", json={}, headers=by("ada"))).json()
-        (task,) = body["file-scan-tasks"]
+        (task,) = await scan_tasks(runtime.api, f"{BASE}/people", by("ada"))
         where = task["data-file"]["file-path"]
         assert pq.read_table(io.BytesIO(await client.fetch(where, "people"))).num_rows == 1
         with pytest.MonkeyPatch.context() as patched:

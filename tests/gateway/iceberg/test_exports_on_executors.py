@@ -10,6 +10,7 @@ from caraway_gateway.composition.backend import Backend
 from tests.kit import iceberg_reader
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.deadlines import eventually
+from tests.kit.iceberg_plans import scan_tasks
 from tests.kit.runtime import Running, running
 
 BASE = "/v1/caraway/namespaces/public/tables"
@@ -34,10 +35,8 @@ async def test_executors_write_files_of_their_own(tmp_path: Path) -> None:
         async with running(tmp_path, MANIFEST, backend=Backend(cluster.dispatch)) as runtime:
             metadata = await eventually(lambda: _loaded(runtime), "the dataset is loaded")
             assert metadata is not None
-            planned = await runtime.api.post(
-                f"{BASE}/t/plan",
-                json={"select": ["id"], "filter": {"type": "lt", "term": "id", "value": 1000}},
-            )
+            few = {"type": "lt", "term": "id", "value": 1000}
+            tasks = await scan_tasks(runtime.api, f"{BASE}/t", select=["id"], filter=few)
     files = list(iceberg_reader.data_files(metadata))
     assert len({each["file_path"] for each in files}) == len(files) > 1
     assert sum(each["record_count"] for each in files) == ROWS
@@ -48,7 +47,6 @@ async def test_executors_write_files_of_their_own(tmp_path: Path) -> None:
     assert whole.column("id").to_pylist() == list(range(ROWS))
     assert whole.schema.names == ["id", "small"]
     assert whole.schema.types == [pa.int64(), pa.int32()]
-    tasks = planned.json()["file-scan-tasks"]
     assert sum(each["data-file"]["record-count"] for each in tasks) == 1000
 
 

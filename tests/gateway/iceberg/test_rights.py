@@ -9,6 +9,7 @@ import pytest
 
 from caraway_gateway.iceberg import scan_runs
 from tests.kit import iceberg_reader
+from tests.kit.iceberg_plans import scan_tasks
 from tests.kit.runtime import Running, running
 
 BASE = "/v1/caraway/namespaces/public/tables"
@@ -26,10 +27,8 @@ def by(key: str) -> dict[str, str]:
 
 
 async def planned(runtime: Running, name: str, key: str) -> list[Any]:
-    response = await runtime.api.post(f"{BASE}/{name}/plan", json={}, headers=by(key))
-    assert response.status_code == 200, response.text
     found = []
-    for task in response.json()["file-scan-tasks"]:
+    for task in await scan_tasks(runtime.api, f"{BASE}/{name}", by(key)):
         content = iceberg_reader.local(task["data-file"]["file-path"])
         found += pq.read_table(pa.BufferReader(content)).to_pylist()
     return found
