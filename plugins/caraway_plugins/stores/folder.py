@@ -4,7 +4,7 @@ import asyncio
 import copy
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -95,12 +95,13 @@ class FolderResultStore:
             CarawayError: the key or the checksum is not valid in a file name.
             ResultStoreError: the chunk is missing or damaged.
         """
-        # Not closed explicitly: a cancelled reader leaves while a thread still reads. The file is
-        # closed with its last reference, which that thread may hold.
-        groups = self._read(key, chunk)
-        while (group := await asyncio.to_thread(next, groups, None)) is not None:
-            for batch in group:
-                yield batch
+        groups = _Groups(self._read(key, chunk))
+        try:
+            while (group := await asyncio.to_thread(groups.read_next)) is not None:
+                for batch in group:
+                    yield batch
+        finally:
+            groups.leave()
 
     def path_of(self, key: str, chunk: ChunkInfo) -> Path:
         """Return the path of a chunk on this host, whether or not it exists.
@@ -141,7 +142,7 @@ class FolderResultStore:
             self._workshop.publish(handle, folder / chunks.file_name(index, chunk.checksum))
             return chunk
 
-    def _read(self, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
+    def _read(self, key: str, chunk: ChunkInfo) -> Generator[Sequence[pa.RecordBatch]]:
         path = self.path_of(key, chunk)
         with _failing("read", key, chunk.index):
             try:
@@ -154,6 +155,32 @@ class FolderResultStore:
     def _keys(self) -> Sequence[str]:
         found = (path for path in self._root.iterdir() if chunks.is_key(path.name))
         return sorted(path.name for path in found if _has_chunks(path))
+
+
+class _Groups:
+    """The groups of a chunk. Its file is closed once its caller has left and no thread reads."""
+
+    def __init__(self, groups: Generator[Sequence[pa.RecordBatch]]) -> None:
+        self._groups = groups
+        self._is_left = False
+
+    def read_next(self) -> Sequence[pa.RecordBatch] | None:
+        """Return the next group, or None after the last one."""
+        try:
+            return next(self._groups, None)
+        finally:
+            if self._is_left:
+                self._close()
+
+    def leave(self) -> None:
+        """Close the file, or have the thread close it that still reads for a cancelled caller."""
+        self._is_left = True
+        self._close()
+
+    def _close(self) -> None:
+        # A generator that runs cannot be closed.
+        with suppress(ValueError):
+            self._groups.close()
 
 
 def _has_chunks(folder: Path) -> bool:

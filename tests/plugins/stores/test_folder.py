@@ -1,11 +1,15 @@
 """Failures that only folders have: failing disks, full disks and dead writers."""
 
+import asyncio
 import fcntl
 import subprocess
 import sys
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pytest
@@ -15,6 +19,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks, durable
 from caraway_plugins.stores.folder import FolderResultStore
+from tests.kit.deadlines import eventually
 from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
 
 ROWS = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
@@ -205,3 +210,51 @@ async def test_folder_that_vanished_is_an_error_of_the_query(tmp_path: Path) -> 
         await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
     with pytest.raises(ResultStoreError):
         await store.keys()
+
+
+def is_open(path: Path) -> bool:
+    """Return whether this process has the file open."""
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if each.readlink() == path:
+                return True
+    return False
+
+
+async def test_reader_that_leaves_closes_the_file(tmp_path: Path) -> None:
+    store, chunk, path = await stored(tmp_path)
+    reader = cast("AsyncGenerator[pa.RecordBatch]", store.read_chunk("job-1", chunk))
+    await anext(reader)
+    assert is_open(path)
+    await reader.aclose()
+    assert not is_open(path)
+
+
+async def test_file_of_a_cancelled_reader_is_closed_by_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, chunk, path = await stored(tmp_path)
+    begun, gate = threading.Event(), threading.Event()
+
+    def read(_source: BinaryIO, _key: str, _chunk: ChunkInfo) -> Iterator[list[pa.RecordBatch]]:
+        begun.set()
+        gate.wait()
+        yield [ROWS]
+
+    monkeypatch.setattr(chunks, "read", read)
+    reading = asyncio.ensure_future(anext(store.read_chunk("job-1", chunk)))
+    try:
+        await asyncio.to_thread(begun.wait)
+        reading.cancel()
+        # The frames of the reader stay alive with the exception.
+        with pytest.raises(asyncio.CancelledError) as left:
+            await reading
+        assert is_open(path)
+    finally:
+        gate.set()
+
+    async def is_closed() -> bool:
+        return not is_open(path)
+
+    await eventually(is_closed, "the file is closed")
+    assert left.value.__traceback__ is not None
