@@ -15,6 +15,7 @@ async def scan_tasks(
     answer = await api.post(f"{table}/plan", json=body, headers=headers)
     assert answer.status_code == 200, answer.text
     page = answer.json()
+    assert (page["status"], page["delete-files"]) == ("completed", [])
     found: list[dict[str, Any]] = page["file-scan-tasks"]
     while following := page.get("plan-tasks"):
         (token,) = following

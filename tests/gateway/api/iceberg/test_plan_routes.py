@@ -11,6 +11,7 @@ import pytest
 from caraway_gateway.iceberg import scan_runs, sweeping
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
+from tests.kit.iceberg_plans import scan_tasks
 from tests.kit.runtime import Running
 
 BASE = "/v1/caraway/namespaces/public/tables"
@@ -18,12 +19,7 @@ DEAR = {"type": "gt", "term": "fare", "value": 2.5}
 
 
 async def plan(runtime: Running, table: str, **body: Any) -> list[dict[str, Any]]:
-    response = await runtime.api.post(f"{BASE}/{table}/plan", json=body)
-    assert response.status_code == 200, response.text
-    document = response.json()
-    assert (document["status"], document["delete-files"]) == ("completed", [])
-    found: list[dict[str, Any]] = document["file-scan-tasks"]
-    return found
+    return await scan_tasks(runtime.api, f"{BASE}/{table}", **body)
 
 
 def rows(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
