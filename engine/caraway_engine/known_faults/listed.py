@@ -63,7 +63,9 @@ def called(sql: str, types: Types) -> str | None:
 
 
 def _call(statement: Tree) -> bool:
-    found = [each for each in syntax.everything(statement) if syntax.kind(each) == "Array"]
+    # Types such as `VARCHAR[]` are of this kind, too, and have no elements.
+    arrays = [each for each in syntax.everything(statement) if syntax.kind(each) == "Array"]
+    found = [each for each in arrays if "elem" in each["Array"]]
     for each in found:
         call = syntax.filled("make_array()")
         arguments = [{"Unnamed": {"Expr": item}} for item in each["Array"]["elem"]]

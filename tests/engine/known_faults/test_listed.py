@@ -3,6 +3,8 @@
 import duckdb
 import pytest
 
+from caraway_engine.known_faults import listed
+from caraway_engine.known_faults.expression_types import Types
 from tests.engine.known_faults import tables
 from tests.engine.known_faults.memory import Asked
 
@@ -68,3 +70,18 @@ def test_what_would_mean_something_else_stays_an_error(asked: Asked, sql: str) -
 def test_names_of_columns_stay(asked: Asked) -> None:
     sql = asked.text("SELECT q.x, lists.id AS i FROM lists, unnest(e) AS q(x) ORDER BY q.x")
     assert asked.context.sql(sql).schema().names == ["x", "i"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT CAST(e AS BIGINT[]) FROM lists", "CREATE TABLE x (y VARCHAR[])", "SELECT 1 AS n"],
+)
+def test_types_of_lists_are_no_lists(asked: Asked, sql: str) -> None:
+    assert listed.called(sql, Types(asked.context)) is None
+
+
+def test_only_lists_become_calls(asked: Asked) -> None:
+    sql = "SELECT CAST([id, 2] AS BIGINT[3]) AS x FROM lists"
+    assert listed.called(sql, Types(asked.context)) == (
+        "SELECT CAST(make_array(id, 2) AS BIGINT[3]) AS x FROM lists"
+    )
