@@ -1,22 +1,24 @@
-"""Manifests of the files that a write adds to a table of others, and the list of all manifests."""
+"""Manifests of the files that a write adds to a table of others."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import fastavro
 
-from caraway_plugins.iceberg import bounds, manifests, read_schemas, transforms
+from caraway_plugins.iceberg import avro_schemas, bounds, read_schemas, transforms
 from caraway_plugins.iceberg.column_types import IcebergField, NoIcebergTypeError
 from caraway_plugins.iceberg.file_statistics import FileStatistics
 
 _CODEC = "deflate"
 _ADDED = 1
+_BLOCK_BYTES = 64 * 1024 * 1024
+"""What the first version of the format says of each file; it means nothing."""
 _CONTENTS = {"data": 0, "deletes": 1}
 _AVRO: Mapping[str, Any] = {
     "boolean": "boolean",
@@ -31,12 +33,6 @@ _AVRO: Mapping[str, Any] = {
     "timestamp": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
     "timestamptz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
 }
-_COUNTS = (
-    ("added_files_count", "added_data_files_count"),
-    ("existing_files_count", "existing_data_files_count"),
-    ("deleted_files_count", "deleted_data_files_count"),
-)
-"""Fields of manifest lists, each with the name that older writers gave it."""
 Content = Literal["data", "deletes"]
 
 
@@ -114,19 +110,25 @@ def manifest(
     written: WrittenSpec,
     snapshot_id: int,
     files: Sequence[AddedFile],
+    version: int,
 ) -> bytes:
-    """Return the manifest of files that a snapshot adds; `schema` is that of the table as JSON."""
+    """Return the manifest of files that a snapshot adds, in a version of the format.
+
+    `schema` is that of the table as JSON.
+    """
     metadata = {
         "schema": json.dumps(schema),
         "schema-id": str(schema.get("schema-id", 0)),
         "partition-spec": json.dumps(written.document),
         "partition-spec-id": str(written.id),
-        "format-version": "2",
-        "content": content,
+        "format-version": str(version),
+        **({"content": content} if version > 1 else {}),
     }
     records = [_entry(content, written, snapshot_id, each) for each in files]
     out = io.BytesIO()
-    fastavro.writer(out, manifests.entry_schema(written), records, _CODEC, metadata=metadata)
+    fastavro.writer(
+        out, avro_schemas.entry_schema(written, version), records, _CODEC, metadata=metadata
+    )
     return out.getvalue()
 
 
@@ -156,45 +158,6 @@ def listed(
     }  # fmt: skip
 
 
-def manifest_list(
-    snapshot_id: int,
-    parent_id: int | None,
-    sequence_number: int,
-    before: bytes | None,
-    added: Iterable[Mapping[str, Any]],
-) -> bytes:
-    """Return the list of a snapshot: the manifests of the list before it, and those added."""
-    records = [] if before is None else list(map(_kept, fastavro.reader(io.BytesIO(before))))
-    numbered = {"sequence_number": sequence_number, "min_sequence_number": sequence_number}
-    metadata = {
-        "snapshot-id": str(snapshot_id),
-        "parent-snapshot-id": "null" if parent_id is None else str(parent_id),
-        "sequence-number": str(sequence_number),
-        "format-version": "2",
-    }
-    out = io.BytesIO()
-    added_records = [{**each, **numbered} for each in added]
-    fastavro.writer(
-        out, manifests.LIST_SCHEMA, [*added_records, *records], _CODEC, metadata=metadata
-    )
-    return out.getvalue()
-
-
-def _kept(record: Any) -> dict[str, Any]:
-    """Return what another writer's list says of a manifest, with the names of the format."""
-    named = dict(record)
-    for name, older in _COUNTS:
-        if name not in named:
-            named[name] = named.get(older)
-    for name in ("content", "sequence_number", "min_sequence_number"):
-        named.setdefault(name, 0)
-    for name in ("added", "existing", "deleted"):
-        for what in (f"{name}_files_count", f"{name}_rows_count"):
-            if named.get(what) is None:
-                raise ValueError(f"the manifest list lacks {what}")
-    return named
-
-
 def _entry(
     content: Content, written: WrittenSpec, snapshot_id: int, file: AddedFile
 ) -> dict[str, Any]:
@@ -207,6 +170,7 @@ def _entry(
         "partition": dict(zip(names, file.partition, strict=True)),
         "record_count": statistics.row_count,
         "file_size_in_bytes": file.size_bytes,
+        "block_size_in_bytes": _BLOCK_BYTES,
         "column_sizes": _pairs(statistics.column_sizes),
         "value_counts": _pairs(statistics.value_counts),
         "null_value_counts": _pairs(statistics.null_counts),

@@ -41,20 +41,23 @@ class AddedSnapshot:
     def document(
         self,
         metadata: Mapping[str, Any],
-        sequence_number: int,
         timestamp_ms: int,
         manifest_list: str,
+        assigned_rows: int = 0,
     ) -> dict[str, Any]:
         """Return the snapshot as JSON, as one that follows the current one of some metadata."""
         parent = current(metadata)
-        made = {
+        made: dict[str, Any] = {
             "snapshot-id": self.id,
-            "sequence-number": sequence_number,
             "timestamp-ms": timestamp_ms,
             "manifest-list": manifest_list,
             "summary": self._summary(parent),
             "schema-id": metadata["current-schema-id"],
         }
+        if metadata["format-version"] > 1:
+            made["sequence-number"] = next_sequence_number(metadata)
+        if metadata["format-version"] > 2:
+            made |= {"first-row-id": next_row_id(metadata), "added-rows": assigned_rows}
         return made if parent is None else {**made, "parent-snapshot-id": parent["snapshot-id"]}
 
     def _summary(self, parent: Mapping[str, Any] | None) -> dict[str, str]:
@@ -89,6 +92,16 @@ def current(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return found[0] if found else None
 
 
+def next_sequence_number(metadata: Mapping[str, Any]) -> int:
+    """Return the number of the next snapshot of a table."""
+    return int(metadata.get("last-sequence-number") or 0) + 1
+
+
+def next_row_id(metadata: Mapping[str, Any]) -> int:
+    """Return the first id that rows of the next snapshot of a table have."""
+    return int(metadata.get("next-row-id") or 0)
+
+
 def has_only_appends(metadata: Mapping[str, Any], since: int | None) -> bool:
     """Return whether a table's rows of a snapshot are all there, and where they were."""
     by_id = {each["snapshot-id"]: each for each in metadata.get("snapshots") or ()}
@@ -112,9 +125,14 @@ def followed(
         *(metadata.get("metadata-log") or ()),
         {"timestamp-ms": metadata["last-updated-ms"], "metadata-file": location},
     ]
+    numbers: dict[str, int] = {}
+    if "sequence-number" in snapshot:
+        numbers["last-sequence-number"] = snapshot["sequence-number"]
+    if "added-rows" in snapshot:
+        numbers["next-row-id"] = next_row_id(metadata) + snapshot["added-rows"]
     return {
         **metadata,
-        "last-sequence-number": snapshot["sequence-number"],
+        **numbers,
         "last-updated-ms": at,
         "current-snapshot-id": id_,
         "snapshots": [*(metadata.get("snapshots") or ()), snapshot],

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import fastavro
 
-from caraway_plugins.iceberg import avro_bytes
+from caraway_plugins.iceberg import avro_bytes, avro_schemas
 from caraway_plugins.iceberg.column_types import IcebergSchema
 from caraway_plugins.iceberg.file_statistics import FileStatistics
 from caraway_plugins.iceberg.partitioning import PartitionSpec
@@ -18,6 +18,7 @@ from caraway_plugins.iceberg.partitioning import PartitionSpec
 MOST_FILES = 5_000
 """Of one manifest. Clients read manifests in parallel, and skip those of other partitions."""
 _CODEC = "deflate"
+_FORMAT = 2
 _EXISTING = 0
 _ADDED = 1
 _DATA = avro_bytes.long(0)
@@ -85,7 +86,7 @@ def manifest(
         "schema-id": str(schema.id),
         "partition-spec": json.dumps(spec.document()["fields"]),
         "partition-spec-id": "0",
-        "format-version": "2",
+        "format-version": str(_FORMAT),
         "content": "data",
     }
     added = b"".join((
@@ -99,7 +100,7 @@ def manifest(
         (added if each.added_by is None else _existing(each.added_by)) + _entry(each, spec)
         for each in files
     )
-    content = avro_bytes.container(entry_schema(spec), metadata, records)
+    content = avro_bytes.container(avro_schemas.entry_schema(spec, _FORMAT), metadata, records)
     summaries = [_summary(spec, number, files) for number, _ in enumerate(spec.fields)]
     known = [each.added_by.sequence_number for each in files if each.added_by is not None]
     return WrittenManifest(
@@ -123,10 +124,10 @@ def manifest_list(
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_id is None else str(parent_id),
         "sequence-number": str(sequence_number),
-        "format-version": "2",
+        "format-version": str(_FORMAT),
     }
     records = (_listed(location, each, snapshot_id, sequence_number) for location, each in written)
-    fastavro.writer(out, LIST_SCHEMA, records, _CODEC, metadata=metadata)
+    fastavro.writer(out, avro_schemas.LIST_SCHEMAS[_FORMAT], records, _CODEC, metadata=metadata)
     return out.getvalue()
 
 
@@ -138,7 +139,7 @@ def _existing(by: AddedBy) -> bytes:
 
 
 def _entry(file: DataFile, spec: PartitionSpec) -> bytes:
-    """Return the data file of an entry, with the fields in the order of `_data_file`."""
+    """Return the data file of an entry, with the fields in the order of their schema."""
     statistics = file.statistics
     return b"".join((
         _DATA,
@@ -192,103 +193,3 @@ def _summary(spec: PartitionSpec, number: int, files: Sequence[DataFile]) -> dic
         "lower_bound": field_.bound(min(known), False) if known else None,
         "upper_bound": field_.bound(max(known), True) if known else None,
     }
-
-
-def _optional(name: str, type_: Any, id_: int) -> dict[str, Any]:
-    return {"name": name, "type": ["null", type_], "default": None, "field-id": id_}
-
-
-def _required(name: str, type_: Any, id_: int) -> dict[str, Any]:
-    return {"name": name, "type": type_, "field-id": id_}
-
-
-def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
-    """Return a map with keys that are no texts, as Avro has it."""
-    record = {
-        "type": "record",
-        "name": f"k{key_id}_v{value_id}",
-        "fields": [_required("key", "int", key_id), _required("value", value, value_id)],
-    }
-    return {"type": "array", "items": record, "logicalType": "map"}
-
-
-def _list(element_id: int, type_: Any) -> dict[str, Any]:
-    return {"type": "array", "items": type_, "element-id": element_id}
-
-
-def _data_file(spec: PartitionRecord) -> Iterator[dict[str, Any]]:
-    partition = {"type": "record", "name": "r102", "fields": [each.avro() for each in spec.fields]}
-    yield _required("content", "int", 134)
-    yield _required("file_path", "string", 100)
-    yield _required("file_format", "string", 101)
-    yield _required("partition", partition, 102)
-    yield _required("record_count", "long", 103)
-    yield _required("file_size_in_bytes", "long", 104)
-    yield _optional("column_sizes", _map(117, 118, "long"), 108)
-    yield _optional("value_counts", _map(119, 120, "long"), 109)
-    yield _optional("null_value_counts", _map(121, 122, "long"), 110)
-    yield _optional("nan_value_counts", _map(138, 139, "long"), 137)
-    yield _optional("lower_bounds", _map(126, 127, "bytes"), 125)
-    yield _optional("upper_bounds", _map(129, 130, "bytes"), 128)
-    yield _optional("key_metadata", "bytes", 131)
-    yield _optional("split_offsets", _list(133, "long"), 132)
-    yield _optional("equality_ids", _list(136, "int"), 135)
-    yield _optional("sort_order_id", "int", 140)
-
-
-class PartitionRecord(Protocol):
-    """The fields of the partitions of files."""
-
-    @property
-    def fields(self) -> Sequence[AvroField]: ...
-
-
-class AvroField(Protocol):
-    """A field that Avro has a form of."""
-
-    def avro(self) -> dict[str, Any]: ...
-
-
-def entry_schema(spec: PartitionRecord) -> Any:
-    """Return the schema of the entries of a manifest."""
-    data_file = {"type": "record", "name": "r2", "fields": list(_data_file(spec))}
-    fields = [
-        _required("status", "int", 0),
-        _optional("snapshot_id", "long", 1),
-        _optional("sequence_number", "long", 3),
-        _optional("file_sequence_number", "long", 4),
-        _required("data_file", data_file, 2),
-    ]
-    return {"type": "record", "name": "manifest_entry", "fields": fields}
-
-
-_SUMMARY = {
-    "type": "record",
-    "name": "r508",
-    "fields": [
-        _required("contains_null", "boolean", 509),
-        _optional("contains_nan", "boolean", 518),
-        _optional("lower_bound", "bytes", 510),
-        _optional("upper_bound", "bytes", 511),
-    ],
-}
-_LIST_FIELDS = [
-    _required("manifest_path", "string", 500),
-    _required("manifest_length", "long", 501),
-    _required("partition_spec_id", "int", 502),
-    _required("content", "int", 517),
-    _required("sequence_number", "long", 515),
-    _required("min_sequence_number", "long", 516),
-    _required("added_snapshot_id", "long", 503),
-    _required("added_files_count", "int", 504),
-    _required("existing_files_count", "int", 505),
-    _required("deleted_files_count", "int", 506),
-    _required("added_rows_count", "long", 512),
-    _required("existing_rows_count", "long", 513),
-    _required("deleted_rows_count", "long", 514),
-    _optional("partitions", _list(508, _SUMMARY), 507),
-    _optional("key_metadata", "bytes", 519),
-]
-LIST_SCHEMA = fastavro.parse_schema(
-    {"type": "record", "name": "manifest_file", "fields": _LIST_FIELDS}
-)

@@ -15,6 +15,7 @@ from caraway_plugins.iceberg.metadata import NAME_MAPPING
 _NONE = -1
 _NEWEST_FORMAT = 3
 _MOST_DIGITS = 19
+_FIRST_PARTITION_ID = 1000
 NameMapping = Sequence[Mapping[str, Any]]
 
 
@@ -116,17 +117,18 @@ def parsed(document: Mapping[str, Any]) -> ReadMetadata:
     if (version := int(document["format-version"])) > _NEWEST_FORMAT:
         raise ValueError(f"its format has version {version}")
     current_id = document.get("current-snapshot-id")
-    schemas, schema_id = _schemas(document)
-    specs = document.get("partition-specs") or [
-        {"spec-id": 0, "fields": document.get("partition-spec", [])}
-    ]
+    listed = with_lists(document)
+    schemas, schema_id = _schemas(listed)
     mapping = (document.get("properties") or {}).get(NAME_MAPPING)
     return ReadMetadata(
         str(document.get("table-uuid", "")),
         str(document["location"]).rstrip("/"),
         schemas,
         schema_id,
-        {int(each["spec-id"]): tuple(map(_partition_field, each["fields"])) for each in specs},
+        {
+            int(each["spec-id"]): tuple(map(_partition_field, each["fields"]))
+            for each in listed["partition-specs"]
+        },
         {int(each["snapshot-id"]): _snapshot(each) for each in document.get("snapshots") or ()},
         None if current_id in (None, _NONE) else int(current_id),
         {
@@ -137,10 +139,28 @@ def parsed(document: Mapping[str, Any]) -> ReadMetadata:
     )
 
 
+def with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with its schemas and partition specs as lists, with ids.
+
+    The first version of the format need not have them.
+    """
+    listed = {"default-spec-id": 0, **document}
+    if "schemas" not in listed:
+        schema = {"schema-id": 0, **listed["schema"]}
+        listed |= {"schemas": [schema], "current-schema-id": schema["schema-id"]}
+    specs = listed.get("partition-specs") or [
+        {"spec-id": 0, "fields": listed.get("partition-spec", [])}
+    ]
+    listed["partition-specs"] = [{**each, "fields": _numbered(each["fields"])} for each in specs]
+    return listed
+
+
+def _numbered(fields: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return fields of a partition spec, each with an id."""
+    return [{"field-id": _FIRST_PARTITION_ID + n, **each} for n, each in enumerate(fields)]
+
+
 def _schemas(document: Mapping[str, Any]) -> tuple[tuple[IcebergSchema, ...], int]:
-    if "schemas" not in document:  # The first version of the format need not have them.
-        only = read_schemas.schema(document["schema"])
-        return (only,), only.id
     current = int(document["current-schema-id"])
     schemas = tuple(map(read_schemas.schema, document["schemas"]))
     if all(each.id != current for each in schemas):

@@ -1,13 +1,11 @@
-"""Manifests of added files, and lists that keep the manifests of other writers."""
+"""Manifests of added files."""
 
-import io
 from decimal import Decimal
 from typing import Any
 
-import fastavro
 import pytest
 
-from caraway_plugins.iceberg import added_manifests, manifests, read_manifests
+from caraway_plugins.iceberg import added_manifests, read_manifests
 from caraway_plugins.iceberg.added_manifests import AddedFile
 from caraway_plugins.iceberg.column_types import IcebergField, NoIcebergTypeError, StructType
 from caraway_plugins.iceberg.file_statistics import FileStatistics
@@ -53,7 +51,7 @@ def test_partitions_that_are_not_written(fields: Any, words: str) -> None:
 def test_files_are_read_as_they_were_written(content: Any, number: int) -> None:
     written = spec((1, "bucket[4]"), (2, "identity"))
     added = [file("file:///a", 1, Decimal("1.50")), file("file:///b", None, Decimal("-9.25"))]
-    content_bytes = added_manifests.manifest(content, SCHEMA, written, 7, added)
+    content_bytes = added_manifests.manifest(content, SCHEMA, written, 7, added, 2)
     listed = ListedManifest("file:///m", len(content_bytes), 3, 5)
     found = read_manifests.manifest(content_bytes, listed)
     assert [each.partition for each in found] == [each.partition for each in added]
@@ -80,47 +78,3 @@ def test_partitions_of_nan_say_so() -> None:
         "data", written, 1, [file("a", 0.5), file("b", float("nan"))], ("m", 1)
     )["partitions"]
     assert summary["contains_nan"] and summary["lower_bound"] == summary["upper_bound"]
-
-
-def older(record: dict[str, Any], names: dict[str, str]) -> bytes:
-    """Return a list whose writer names fields otherwise."""
-    schema: Any = {
-        "type": "record",
-        "name": "manifest_file",
-        "fields": [
-            {**each, "name": names.get(each["name"], each["name"])}
-            for each in manifests.LIST_SCHEMA["fields"]
-        ],
-    }
-    renamed = {names.get(key, key): value for key, value in record.items()}
-    out = io.BytesIO()
-    fastavro.writer(out, schema, [renamed])
-    return out.getvalue()
-
-
-def test_manifests_of_other_writers_are_kept() -> None:
-    written = spec()
-    record = added_manifests.listed("data", written, 1, [file("file:///a")], ("file:///m", 8))
-    record |= {"sequence_number": 1, "min_sequence_number": 1}
-    names = {
-        f"{each}_files_count": f"{each}_data_files_count"
-        for each in ("added", "existing", "deleted")
-    }
-    before = older(record, names)
-    added = added_manifests.listed("deletes", written, 2, [file("file:///d")], ("file:///n", 9))
-    content = added_manifests.manifest_list(2, 1, 6, before, [added])
-    found = read_manifests.manifest_list(content)
-    assert [(each.location, each.sequence_number) for each in found] == [
-        ("file:///n", 6),
-        ("file:///m", 1),
-    ]
-    records: list[Any] = list(fastavro.reader(io.BytesIO(content)))
-    assert [each["added_files_count"] for each in records] == [1, 1]
-
-
-def test_a_list_without_counts_is_refused() -> None:
-    record = added_manifests.listed("data", spec(), 1, [file("a")], ("m", 8))
-    record |= {"sequence_number": 1, "min_sequence_number": 1}
-    before = older(record, {"added_files_count": "other"})
-    with pytest.raises(ValueError, match="added_files_count"):
-        added_manifests.manifest_list(2, 1, 6, before, [])

@@ -20,6 +20,7 @@ def snapshot(id_: int, parent: int | None, operation: str = "append", **summary:
 
 def metadata(*snapshots: Any, **others: Any) -> dict[str, Any]:
     return {
+        "format-version": 2,
         "table-uuid": "u",
         "current-schema-id": 3,
         "default-spec-id": 0,
@@ -46,13 +47,13 @@ def test_operations(files: Any, operation: str) -> None:
 def test_totals_count_on_where_they_are_known() -> None:
     before = {"total-records": "7", "total-data-files": "x"}
     made = AddedSnapshot(9, {"data": [FILE], "deletes": [DELETES]})
-    document = made.document(metadata(snapshot(1, None, **before)), 4, 6, "file:///list")
+    document = made.document(metadata(snapshot(1, None, **before)), 6, "file:///list")
     assert (document["parent-snapshot-id"], document["schema-id"]) == (1, 3)
     summary = document["summary"]
     assert (summary["total-records"], summary["added-records"]) == ("10", "3")
     assert (summary["added-position-deletes"], summary["added-files-size"]) == ("2", "15")
     assert "total-data-files" not in summary and "total-delete-files" not in summary
-    first = made.document(metadata(), 1, 6, "file:///list")
+    first = made.document(metadata(), 6, "file:///list")
     assert first["summary"]["total-delete-files"] == "1"
     assert "parent-snapshot-id" not in first
 
@@ -115,3 +116,31 @@ def test_a_commit_over_rest_keeps_the_branch() -> None:
     kinds = {each["type"]: each for each in commit["requirements"]}
     assert kinds["assert-ref-snapshot-id"]["snapshot-id"] == 1
     assert kinds["assert-current-schema-id"]["current-schema-id"] == 3
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers", "after"),
+    [
+        (1, {}, {}),
+        (2, {"sequence-number": 5}, {"last-sequence-number": 5}),
+        (
+            3,
+            {"sequence-number": 5, "first-row-id": 7, "added-rows": 3},
+            {"last-sequence-number": 5, "next-row-id": 10},
+        ),
+    ],
+)
+def test_numbers_of_each_version(
+    version: int, numbers: dict[str, int], after: dict[str, int]
+) -> None:
+    before = metadata(**{"format-version": version})
+    if version > 1:
+        before["last-sequence-number"] = 4
+    if version > 2:
+        before["next-row-id"] = 7
+    made = AddedSnapshot(9, {"data": [FILE]}).document(before, 6, "file:///list", 3)
+    names = ("sequence-number", "first-row-id", "added-rows")
+    assert {name: made[name] for name in names if name in made} == numbers
+    document = added_snapshots.followed(before, made, "file:///m")
+    lasts = ("last-sequence-number", "next-row-id")
+    assert {name: document[name] for name in lasts if name in document} == after

@@ -8,24 +8,30 @@ import secrets
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import DatasetError, ExecutionError, InvalidQueryError
 from caraway_core.process import write_marks
+from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable
-from caraway_plugins.iceberg import added_manifests, added_snapshots
+from caraway_plugins.iceberg import (
+    added_lists,
+    added_manifests,
+    added_snapshots,
+    read_metadata,
+)
+from caraway_plugins.iceberg.added_lists import ListedSnapshot
 from caraway_plugins.iceberg.added_manifests import AddedFile, Content, WrittenSpec
 from caraway_plugins.iceberg.added_snapshots import AddedSnapshot
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.sources.iceberg import opening
 from caraway_plugins.sources.iceberg.opening import OpenedTable
-from caraway_plugins.sources.iceberg.writing import catalogs, written
+from caraway_plugins.sources.iceberg.writing import catalogs, formats, written
 from caraway_plugins.sources.iceberg.writing.catalogs import LostCommitError
 from caraway_plugins.sources.iceberg.writing.row_files import TablePlace
 
-_WRITTEN_FORMAT = 2
 _MARK, _COUNT = "caraway.write", "caraway.rows"
 _TRIES = 10
 _DELAYS = Delays(0.05, 2.0, jitter=1.0)
@@ -49,6 +55,12 @@ def find_commit(table: RemoteTable, mark: str) -> int | None:
     return None
 
 
+def _opened(request: SourceRequest) -> OpenedTable:
+    """Open a table, with the lists that the first version of the format need not have."""
+    opened = opening.open_table(request)
+    return replace(opened, document=read_metadata.with_lists(opened.document))
+
+
 class SnapshotWrite:
     """One write to a table, which is open."""
 
@@ -67,21 +79,21 @@ class SnapshotWrite:
         self._metadata = TablePlace(opened.files, metadata)
 
     @classmethod
-    def begin(cls, title: str, nothing: str, table: RemoteTable) -> SnapshotWrite:
-        """Open a table for a write.
+    def begin(
+        cls, title: str, nothing: str, table: RemoteTable, is_change: bool = False
+    ) -> SnapshotWrite:
+        """Open a table for a write, which adds rows or also changes those that are there.
 
         Raises:
             QueryError: it cannot be opened or written.
         """
         try:
-            opened = opening.open_table(written.request_of(table))
+            opened = _opened(written.request_of(table))
         except DatasetError as exc:
             raise ExecutionError(f"{title} failed: {exc.message}; {nothing}") from exc
         write = cls(title, nothing, table, opened)
-        if (version := int(opened.document["format-version"])) != _WRITTEN_FORMAT:
-            raise write.refused(
-                f"the format of the table has version {version}, and version 2 is written"
-            )
+        if (why := formats.refusal(opened.document, is_change)) is not None:
+            raise write.refused(why)
         if written.columns(opened.metadata.schema()) != table.schema:
             again = "; refresh the dataset, and run the statement again"
             raise write.failed("the columns of the table have changed", again)
@@ -161,7 +173,7 @@ class SnapshotWrite:
             if self._is_committed(catalog, added, manifests):
                 return
             time.sleep(_DELAYS.delay_s(turn, random.random()))
-            self.opened = opening.open_table(self._request)
+            self.opened = _opened(self._request)
         self._refuse_conflict(f"it {_TRIES} times")
 
     def _refuse_conflict(self, what: str) -> None:
@@ -191,15 +203,30 @@ class SnapshotWrite:
     ) -> Mapping[str, Any]:
         """Return the snapshot as one that follows the current one, with its list written."""
         document = self.opened.document
-        number = int(document.get("last-sequence-number") or 0) + 1
         parent = added_snapshots.current(document)
         before = None if parent is None else self._list_before(parent)
-        parent_id = None if parent is None else parent["snapshot-id"]
-        content = added_manifests.manifest_list(added.id, parent_id, number, before, manifests)
+        listed = ListedSnapshot(
+            self._version,
+            added.id,
+            None if parent is None else parent["snapshot-id"],
+            added_snapshots.next_sequence_number(document),
+            added_snapshots.next_row_id(document),
+        )
+        try:
+            made = added_lists.manifest_list(listed, before, manifests)
+        # fastavro raises many kinds of exceptions for damaged files.
+        except Exception as exc:
+            raise DatasetError(
+                "invalid", "its manifest list is damaged, or lacks counts of rows"
+            ) from exc
         name = f"snap-{added.id}-{uuid.uuid4()}.avro"
-        location = self._metadata.write(io.BytesIO(content), name)
+        location = self._metadata.write(io.BytesIO(made.content), name)
         now_ms = max(time.time_ns() // 1_000_000, int(document["last-updated-ms"]))
-        return added.document(document, number, now_ms, location)
+        return added.document(document, now_ms, location, made.assigned_rows)
+
+    @property
+    def _version(self) -> int:
+        return int(self.opened.document["format-version"])
 
     def _list_before(self, parent: Mapping[str, Any]) -> bytes:
         if "manifest-list" not in parent:
@@ -224,7 +251,9 @@ class SnapshotWrite:
             for spec, of_spec in groups:
                 schema = self.schema_document()
                 id_ = self.snapshot_id
-                written_bytes = added_manifests.manifest(content, schema, spec, id_, of_spec)
+                written_bytes = added_manifests.manifest(
+                    content, schema, spec, id_, of_spec, self._version
+                )
                 name = f"{uuid.uuid4()}-m{len(made)}.avro"
                 location = self._metadata.write(io.BytesIO(written_bytes), name)
                 place = (location, len(written_bytes))

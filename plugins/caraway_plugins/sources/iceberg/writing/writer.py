@@ -105,7 +105,7 @@ class IcebergReplacement(WritingStatement):
 
     def insert_rows(self, rows: Iterator[pa.RecordBatch]) -> int:
         """Write the rows and the positions of those that go, and commit them."""
-        write = SnapshotWrite.begin(self._title, self._nothing, self._table)
+        write = SnapshotWrite.begin(self._title, self._nothing, self._table, is_change=True)
         return self._write_rows(write, self._given(rows))
 
     def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:

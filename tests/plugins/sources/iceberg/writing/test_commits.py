@@ -1,6 +1,5 @@
 """Snapshots are committed after those of other writers, or not at all; PyIceberg judges."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +19,6 @@ from tests.plugins.sources.iceberg.writing.written_tables import (
     refused,
     small,
 )
-
-
-@pytest.mark.parametrize("version", [1, 3])
-def test_other_versions_of_the_format_are_refused(tmp_path: Path, version: int) -> None:
-    written = create(tmp_path, SMALL, properties={"format-version": "1"})
-    (metadata,) = (tmp_path / "n" / "t" / "metadata").iterdir()
-    document = json.loads(metadata.read_text())
-    added = {"format-version": version, "last-sequence-number": 0, "next-row-id": 0}
-    metadata.write_text(json.dumps({**document, **added}))
-    error = refused(written, small(1), tmp_path)
-    assert f"the table has version {version}, and version 2 is written" in error.message
 
 
 def test_places_of_files_are_those_of_the_table(tmp_path: Path) -> None:

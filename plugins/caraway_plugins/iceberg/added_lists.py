@@ -1,0 +1,97 @@
+"""The list of all manifests of a snapshot: those of the one before, and those that are added."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+
+from caraway_plugins.iceberg import avro_schemas
+
+_CODEC = "deflate"
+_DATA = 0
+_COUNTS = (
+    ("added_files_count", "added_data_files_count"),
+    ("existing_files_count", "existing_data_files_count"),
+    ("deleted_files_count", "deleted_data_files_count"),
+)
+"""Fields of manifest lists, each with the name that older writers gave it."""
+_NUMBERS = ("content", "sequence_number", "min_sequence_number")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSnapshot:
+    """A snapshot for its manifest list. `version` is that of the format."""
+
+    version: int
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    next_row_id: int = 0
+    """The first id of rows that the snapshot may give out, from version 3 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedList:
+    """A manifest list, and how many ids of rows it gives out."""
+
+    content: bytes
+    assigned_rows: int
+
+
+def manifest_list(
+    snapshot: ListedSnapshot, before: bytes | None, added: Sequence[Mapping[str, Any]]
+) -> AddedList:
+    """Return the list of a snapshot: the manifests of the list before it, and those added.
+
+    Raises:
+        ValueError: the list before lacks a count.
+    """
+    version, number = snapshot.version, snapshot.sequence_number
+    numbered = {"sequence_number": number, "min_sequence_number": number}
+    records = [{**each, **numbered} for each in added]
+    if before is not None:
+        records += [_kept(each, version) for each in fastavro.reader(io.BytesIO(before))]
+    assigned = _assign_row_ids(records, snapshot.next_row_id) if version > 2 else 0
+    parent = "null" if snapshot.parent_id is None else str(snapshot.parent_id)
+    metadata = {
+        "snapshot-id": str(snapshot.id),
+        "parent-snapshot-id": parent,
+        **({"sequence-number": str(number)} if version > 1 else {}),
+        "format-version": str(version),
+    }
+    out = io.BytesIO()
+    schema = avro_schemas.LIST_SCHEMAS[version]
+    fastavro.writer(out, schema, records, _CODEC, metadata=metadata)
+    return AddedList(out.getvalue(), assigned)
+
+
+def _assign_row_ids(records: Sequence[dict[str, Any]], first: int) -> int:
+    """Give the rows of data manifests that have no ids those from `first` on; return how many.
+
+    Manifests have none that are added, or are of snapshots before the table had version 3.
+    """
+    next_id = first
+    for each in records:
+        if each["content"] == _DATA and each.get("first_row_id") is None:
+            each["first_row_id"] = next_id
+            next_id += each["added_rows_count"] + each["existing_rows_count"]
+    return next_id - first
+
+
+def _kept(record: Any, version: int) -> dict[str, Any]:
+    """Return what another writer's list says of a manifest, with the names of the format."""
+    named = dict(record)
+    for name, older in _COUNTS:
+        if name not in named:
+            named[name] = named.get(older)
+    for name in _NUMBERS:
+        named.setdefault(name, 0)
+    for name in ("added", "existing", "deleted"):
+        for what in (f"{name}_files_count", f"{name}_rows_count"):
+            if version > 1 and named.get(what) is None:
+                raise ValueError(f"the manifest list lacks {what}")
+    return named

@@ -1,0 +1,47 @@
+"""What statements may write to tables of each version of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_CHANGED = 2
+_ENCRYPTION = "encryption.key-id"
+_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+
+
+def refusal(document: Mapping[str, Any], is_change: bool) -> str | None:
+    """Return why rows of a table are not added, or changed if so; None: they are.
+
+    `document` is the metadata of the table.
+    """
+    version = int(document["format-version"])
+    if is_change and version < _CHANGED:
+        return (
+            f"a table of version {version} of the format takes INSERT alone; upgrade it to "
+            f"version {_CHANGED} (its property format-version)"
+        )
+    if is_change and version > _CHANGED:
+        return (
+            f"a table of version {version} of the format takes INSERT alone, because deletion "
+            "vectors are not written; change its rows with a program that writes them"
+        )
+    if document.get("encryption-keys") or _ENCRYPTION in (document.get("properties") or {}):
+        return "the table is encrypted"
+    schemas = document["schemas"]
+    current = next(each for each in schemas if each["schema-id"] == document["current-schema-id"])
+    return next(_unwritten(current), None)
+
+
+def _unwritten(type_: Any) -> Iterator[str]:
+    """Yield why fields in a type, or in a schema, are not written."""
+    if type_ in _NANOSECONDS:
+        yield "it has columns of nanoseconds"
+    if not isinstance(type_, Mapping):
+        return
+    for each in type_.get("fields", ()):
+        if each.get("write-default") is not None:
+            yield f"column '{each['name']}' has a default value for new rows"
+        yield from _unwritten(each["type"])
+    for inner in ("element", "key", "value"):
+        yield from _unwritten(type_.get(inner))

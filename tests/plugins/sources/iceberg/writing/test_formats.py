@@ -1,0 +1,221 @@
+"""Tables of each version of the format: which statements write them, and what PyIceberg reads."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from pydantic import TypeAdapter
+from pyiceberg.table.metadata import TableMetadataUtil
+from pyiceberg.table.update import TableUpdate, update_table_metadata
+from pyiceberg.transforms import BucketTransform, IdentityTransform
+
+from caraway_core.errors import ExecutionError, InvalidQueryError
+from caraway_plugins.iceberg import added_snapshots
+from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
+from tests.kit import iceberg_tables
+from tests.plugins.sources.iceberg.writing import written_tables
+from tests.plugins.sources.iceberg.writing.written_tables import (
+    ROWS,
+    SMALL,
+    Written,
+    create,
+    files,
+    in_order,
+    refused,
+    small,
+)
+
+Document = dict[str, Any]
+UPGRADE = {"format-version": 3, "next-row-id": 0}
+
+
+def of_version(folder: Path, version: int, schema: Any = SMALL, **options: Any) -> Written:
+    """Create a table. PyIceberg creates none of the third version, but reads them."""
+    written = create(folder, schema, properties={"format-version": str(min(version, 2))}, **options)
+    if version > 2:
+        rewrite(folder, lambda document: {**document, **UPGRADE})
+    return written
+
+
+def rewrite(folder: Path, change: Callable[[Document], Document]) -> None:
+    """Have the metadata be those that another program wrote."""
+    path = iceberg_tables.newest(folder / "n" / "t")
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+def manifests(written: Written) -> list[tuple[dict[str, Any], list[Any]]]:
+    """Return the metadata and the entries of each manifest of the current snapshot."""
+    snapshot = written.snapshots()[-1]
+    listed: Any = fastavro.reader(io.BytesIO(_content(snapshot.manifest_list)))
+    found = []
+    for each in listed:
+        reader: Any = fastavro.reader(io.BytesIO(_content(each["manifest_path"])))
+        found.append((dict(reader.metadata), list(reader)))
+    return found
+
+
+def _content(location: str) -> bytes:
+    return iceberg_tables.local(location).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "partitions", [[], [("id", BucketTransform(3)), ("v", IdentityTransform())]]
+)
+@pytest.mark.parametrize("version", [1, 3])
+def test_values_of_all_types_are_added(
+    tmp_path: Path, version: int, partitions: list[written_tables.Partition]
+) -> None:
+    written = of_version(tmp_path, version, ROWS.schema, partitions=partitions)
+    assert written.insert(ROWS) == 4
+    assert repr(written.read()) == repr(in_order(ROWS))
+    assert repr(written.own_rows()) == repr(in_order(ROWS))
+    assert [row["id"] for row in written.read(row_filter="i < 0 or v = 'a b'")] == [0, 1]
+    ((metadata, entries),) = manifests(written)
+    assert metadata["format-version"] == str(version)
+    assert ("content" in metadata) == (version > 1)
+    assert all(("sequence_number" in each) == (version > 1) for each in entries)
+    assert all(("block_size_in_bytes" in each["data_file"]) == (version == 1) for each in entries)
+
+
+def test_the_first_version_is_written_in_turn_with_others(tmp_path: Path) -> None:
+    written = of_version(tmp_path, 1)
+    written.insert(small(1))
+    written.catalog.load_table("n.t").append(small(2))
+    written.insert(small(3))
+    written.catalog.load_table("n.t").append(small(4))
+    assert written.read() == written.own_rows() == small(1, 2, 3, 4).to_pylist()
+    table = written.catalog.load_table("n.t")
+    assert table.metadata.format_version == 1
+    table.delete("id = 1")
+    written.insert(small(5))
+    assert [each["id"] for each in written.read()] == [2, 3, 4, 5]
+
+
+def test_a_catalog_over_rest_takes_snapshots_of_the_first_version(tmp_path: Path) -> None:
+    with written_tables.over_rest(of_version(tmp_path, 1)) as written:
+        for number in range(1, 4):
+            assert written.insert(small(number)) == 1
+        assert written.read() == small(1, 2, 3).to_pylist()
+
+
+def test_a_catalog_over_rest_counts_ids_of_rows_as_they_are_counted_here(tmp_path: Path) -> None:
+    written = of_version(tmp_path, 3)
+    written.insert(small(1, 2))
+    before = json.loads(iceberg_tables.newest(tmp_path / "n" / "t").read_text())
+    written.insert(small(3))
+    after = json.loads(iceberg_tables.newest(tmp_path / "n" / "t").read_text())
+    body = added_snapshots.updates(before, after["snapshots"][-1])
+    updates = [TypeAdapter(TableUpdate).validate_python(each) for each in body["updates"]]
+    judged: Any = update_table_metadata(TableMetadataUtil.parse_obj(before), tuple(updates))
+    assert judged.next_row_id == after["next-row-id"] == 3
+    assert judged.last_sequence_number == after["last-sequence-number"] == 2
+
+
+def test_metadata_without_lists_are_written(tmp_path: Path) -> None:
+    written = of_version(tmp_path, 1, partitions=[("id", BucketTransform(3))])
+    optional = (
+        "schemas", "current-schema-id", "partition-specs", "default-spec-id", "last-partition-id",
+        "sort-orders", "default-sort-order-id", "refs", "snapshot-log", "metadata-log",
+    )  # fmt: skip
+
+    def change(document: Document) -> Document:
+        fields = [{k: v for k, v in each.items() if k != "field-id"}
+                  for each in document["partition-specs"][-1]["fields"]]  # fmt: skip
+        kept = {key: value for key, value in document.items() if key not in optional}
+        return {**kept, "partition-spec": fields}
+
+    rewrite(tmp_path, change)
+    assert written.insert(small(1, 2, 3, 4)) == 4
+    assert written.read() == written.own_rows() == small(1, 2, 3, 4).to_pylist()
+    assert written.insert(small(5)) == 1
+    assert len(written.read(row_filter="id = 5")) == 1
+
+
+def first_row_ids(written: Written) -> list[int]:
+    """Return the first id of the rows of each manifest of the current snapshot."""
+    listed: Any = fastavro.reader(io.BytesIO(_content(written.snapshots()[-1].manifest_list)))
+    return [each["first_row_id"] for each in listed]
+
+
+def numbers(written: Written) -> tuple[int, int, int]:
+    metadata: Any = written.catalog.load_table("n.t").metadata
+    last = metadata.snapshots[-1]
+    return last.first_row_id, last.added_rows, metadata.next_row_id
+
+
+def test_rows_of_the_third_version_have_ids(tmp_path: Path) -> None:
+    written = of_version(tmp_path, 3)
+    written.insert(small(1, 2))
+    assert (first_row_ids(written), numbers(written)) == ([0], (0, 2, 2))
+    written.insert(small(3, 4, 5))
+    assert (first_row_ids(written), numbers(written)) == ([2, 0], (2, 3, 5))
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_rows_of_before_an_upgrade_get_ids(tmp_path: Path, before: int) -> None:
+    written = of_version(tmp_path, before)
+    written.catalog.load_table("n.t").append(small(1, 2))
+    written.insert(small(3))
+    upgrade = {**UPGRADE, "last-sequence-number": 2}
+    rewrite(tmp_path, lambda document: {**document, **upgrade})
+    written.insert(small(4))
+    assert (first_row_ids(written), numbers(written)) == ([0, 1, 2], (0, 4, 4))
+    assert written.read() == written.own_rows() == small(1, 2, 3, 4).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [(1, "upgrade it to version 2"), (3, "change its rows with a program that writes them")],
+)
+def test_rows_are_changed_in_the_second_version_alone(
+    tmp_path: Path, version: int, words: str
+) -> None:
+    written = of_version(tmp_path, version)
+    written.insert(small(1, 2))
+    there = files(tmp_path)
+    placed, rows = written.placed()
+    with pytest.raises(InvalidQueryError, match=f"takes INSERT alone.*{words}.*no row was changed"):
+        written.replace(placed, rows)
+    assert files(tmp_path) == there
+    assert written.read() == small(1, 2).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"encryption-keys": [{"key-id": "k"}]}, "the table is encrypted"),
+        ({"properties": {"encryption.key-id": "k"}}, "the table is encrypted"),
+        ({"type": "timestamp_ns"}, "it has columns of nanoseconds"),
+        ({"write-default": "x"}, "column 'v' has a default value for new rows"),
+    ],
+)
+def test_features_that_are_not_written(tmp_path: Path, change: Document, words: str) -> None:
+    written = of_version(tmp_path, 3)
+
+    def changed(document: Document) -> Document:
+        if change.keys() & {"type", "write-default"}:
+            document["schemas"][0]["fields"][1] |= change
+            return document
+        return {**document, **change}
+
+    rewrite(tmp_path, changed)
+    assert words in refused(written, small(1), tmp_path).message
+
+
+def test_a_list_that_is_cut_leaves_the_table(tmp_path: Path) -> None:
+    written = of_version(tmp_path, 1)
+    written.insert(small(1))
+    path = iceberg_tables.manifest_list(tmp_path / "n" / "t")
+    whole = path.read_bytes()
+    insert = IcebergWriter().insert(written.table, SMALL)
+    path.write_bytes(whole[:100])
+    there = files(tmp_path)
+    with pytest.raises(ExecutionError, match=r"its manifest list is damaged.*no row was inserted"):
+        insert.insert_rows(iter(small(2).to_batches()))
+    assert files(tmp_path) == there
+    path.write_bytes(whole)
+    assert written.read() == small(1).to_pylist()
