@@ -95,7 +95,8 @@ class FileScan:
     column for every file of the scan, because the engine cannot tell them from a list of files.
     `column_bytes` has the part of `size_bytes` that each column of `schema` takes; it is empty if
     the files do not say. `names` are the names of these columns in the table; it is empty where
-    they are those of the files.
+    they are those of the files. `is_unmasked` says that fields of NULL structs may hold values, as
+    in Arrow files, and in Parquet files that declare them `required`.
     """
 
     __module__ = _SENT_AS
@@ -114,6 +115,7 @@ class FileScan:
     file_count: int = 0
     column_bytes: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+    is_unmasked: bool = False
 
     @property
     def table_names(self) -> Sequence[str]:

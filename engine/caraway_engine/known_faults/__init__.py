@@ -6,9 +6,11 @@ types. The text of a plan is never inspected. This package does not run statemen
 
 from caraway_engine.known_faults.mending import RewrittenStatement, mend
 from caraway_engine.known_faults.planning import PlannedStatement, planned
+from caraway_engine.known_faults.relations import DoubtedRelations
 from caraway_engine.known_faults.schemas import KnownSchemas
 
 __all__ = [
+    "DoubtedRelations",
     "KnownSchemas",
     "PlannedStatement",
     "RewrittenStatement",

@@ -15,6 +15,7 @@ from caraway_engine.known_faults.syntax import Tree
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _CASE = re.compile(r"\bcase\b", re.IGNORECASE)
+_NO_COLUMNS = pa.schema([])
 _COALESCE = "coalesce(__a, __b)"
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -49,17 +50,35 @@ class Types:
 
     def name(self, scope: SelectScope, expression: Tree) -> str | None:
         """Return the name that the engine gives to a column, or None if it is unknown."""
+        found = self.names(scope, expression)
+        return found[0] if found else None
+
+    def names(self, scope: SelectScope, expression: Tree) -> list[str] | None:
+        """Return the names of the columns that an expression is, or None if they are unknown."""
         for each in (scope, *_around(scope)):
             for is_grouped in (False, True):
                 schema = self._planned(each, [{"UnnamedExpr": expression}], is_grouped)
                 if schema is not None:
-                    return str(schema.names[0])
+                    return list(map(str, schema.names))
         return None
 
     def columns(self, scope: SelectScope, relations: list[Tree]) -> list[str] | None:
         """Return the column names of a FROM, or None if they are unknown."""
         schema = self._of_relations(relations, _needed(scope.with_, relations))
         return None if schema is None else list(schema.names)
+
+    def struct_columns(self, scope: SelectScope) -> frozenset[str] | None:
+        """Return the names of structs in FROM, also of outer queries, or None if unknown."""
+        found: set[str] = set()
+        for each in (scope, *_around(scope)):
+            from_ = each.select["from"]
+            schema = (
+                self._of_relations(from_, _needed(scope.with_, from_)) if from_ else _NO_COLUMNS
+            )
+            if schema is None:
+                return None
+            found.update(field.name for field in schema if pa.types.is_struct(field.type))
+        return frozenset(found)
 
     def schema_of_relation(self, relation: Tree) -> pa.Schema | None:
         """Return the schema of a table or view, or None if there is none of the name."""

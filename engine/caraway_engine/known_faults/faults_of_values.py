@@ -13,6 +13,23 @@ OF_VALUES = (
         shown_in="tests/engine/rows/test_null_structs.py",
     ),
     KnownFault(
+        "fields-of-files",
+        "A field of a NULL struct is not NULL in Arrow files, nor in Parquet files that declare it "
+        "`required`.",
+        Remedy.REWRITTEN,
+        "SELECT s['a'] FROM required",
+        upstream=("datafusion#25120", "datafusion#25293"),
+        fixed_by="datafusion#25122",
+    ),
+    KnownFault(
+        "values-under-null",
+        "NULL of `nullif` and of CASE without ELSE keeps the fields of a struct, the entries of a "
+        "map and the elements of a list.",
+        Remedy.REWRITTEN,
+        "SELECT nullif({a: k}, {a: 2})['a'] FROM t",
+        upstream=("datafusion#25120",),
+    ),
+    KnownFault(
         "integer-overflow",
         "Integer overflow in `+`, `-`, `*` and negation wraps around silently.",
         Remedy.GUARDED,

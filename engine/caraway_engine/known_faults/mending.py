@@ -19,6 +19,7 @@ from caraway_engine.known_faults import (
     constant_keys,
     constants,
     embedded,
+    fields,
     finer_moments,
     float_forms,
     floats,
@@ -45,11 +46,13 @@ from caraway_engine.known_faults import (
     subqueries,
     sums,
     syntax,
+    values_under_null,
     windows,
     xors,
 )
 from caraway_engine.known_faults.constants import AssumedConstants
 from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.relations import NONE_DOUBTED, DoubtedRelations
 from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
@@ -95,7 +98,6 @@ class RewrittenStatement:
 
 _NO_CONSTANTS = AssumedConstants()
 _NO_COLUMNS = pa.schema([])
-_ALL_MEASURED: frozenset[str] = frozenset()
 Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
@@ -115,7 +117,7 @@ def mend(
     context: SessionContext,
     sql: str,
     parameters: Mapping[str, object] = _NOTHING,
-    unmeasured: frozenset[str] = _ALL_MEASURED,
+    doubted: DoubtedRelations = NONE_DOUBTED,
     known: KnownSchemas | None = None,
     believed: AssumedConstants = _NO_CONSTANTS,
     columns: pa.Schema = _NO_COLUMNS,
@@ -140,7 +142,8 @@ def mend(
         or merged_lists.may_apply(words, is_view=is_view)
         or rows_of_nothing.may_apply(words, is_view=is_view)
         or constant_columns.may_apply(lower)
-        or (unmeasured and _CHOOSES.search(words))
+        or (doubted.unmeasured and _CHOOSES.search(words))
+        or (doubted.unmasked and fields.may_apply(words))
         or believed
         or (is_view and MAKES_NULLS.search(words))
         or sort_keys.may_be_floats(words, columns)
@@ -161,7 +164,7 @@ def mend(
             statement,
             lower,
             types,
-            unmeasured,
+            doubted,
             believed,
             columns.names,
             is_view,
@@ -207,7 +210,7 @@ def _mended(
     statement: Tree,
     words: str,
     types: Types,
-    unmeasured: frozenset[str],
+    doubted: DoubtedRelations,
     believed: AssumedConstants,
     columns: Sequence[str],
     is_view: bool,
@@ -229,7 +232,8 @@ def _mended(
     is_needed |= merged_lists.mend(statement, words, is_view=is_view)
     if rows_of_nothing.may_apply(words, is_view=is_view):
         is_needed |= rows_of_nothing.mend(statement, types, is_view=is_view)
-    is_measured = not _reads(statement, unmeasured)
+    is_measured = not _reads(statement, doubted.unmeasured)
+    is_masked = not (fields.may_apply(words) and _reads(statement, doubted.unmasked))
     has_lengths = "interval" in words
     is_query = syntax.kind(statement) not in ("Update", "Delete")
     has_right_joins = is_query and ("right" in words or swaps_full)
@@ -240,6 +244,7 @@ def _mended(
     has_fractions = finer_moments.may_apply(words)
     has_order = "order" in words
     compares_columns = constant_columns.may_apply(words)
+    keeps_values = values_under_null.may_apply(words, is_view=is_view)
     has_bits = arithmetic.may_negate_bits(words)
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)
@@ -247,7 +252,11 @@ def _mended(
     has_right_joins &= any(map(right_joins.has_conditions, found))
     # Inner ones first, because remedies of outer ones copy them.
     for scope in reversed(found):
+        if not is_masked:
+            is_needed |= fields.spread(scope, types)
         names = _Names(scope, types, columns if scope.is_top else ())
+        if not is_masked:
+            is_needed |= fields.mend(scope, types)
         is_needed |= windows.inline(scope)
         if xors.may_apply(words):
             is_needed |= xors.mend(scope)
@@ -276,8 +285,11 @@ def _mended(
                 *floats.candidates(scope),
                 *float_forms.candidates(scope),
                 *(lengths.candidates(scope) if has_lengths else ()),
+                *(values_under_null.candidates(scope) if keeps_values else ()),
             ],
         )
+        if keeps_values:
+            is_needed |= values_under_null.mend(scope, types)
         if has_lengths:
             is_needed |= lengths.mend(scope, types, names.name_of)
         is_needed |= _applied(_REMEDIES, scope, types)

@@ -27,13 +27,13 @@ from caraway_engine.known_faults.constants import AssumedConstants
 from caraway_engine.known_faults.expression_types import Types, final_schema
 from caraway_engine.known_faults.mending import MAKES_NULLS, RewrittenStatement, is_large, mend
 from caraway_engine.known_faults.names import is_lost
+from caraway_engine.known_faults.relations import NONE_DOUBTED, DoubtedRelations
 from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.statements import bounds
 
 logger = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
-_ALL_MEASURED: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,15 @@ def planned(
     sql: str,
     plan: Callable[[str], DataFrame],
     parameters: Mapping[str, Any] = _NOTHING,
-    unmeasured: frozenset[str] = _ALL_MEASURED,
+    doubted: DoubtedRelations = NONE_DOUBTED,
     known: KnownSchemas | None = None,
     *,
     is_view: bool = False,
 ) -> PlannedStatement:
     """Plan a statement, rewritten where necessary to avoid the engine's known faults.
 
-    The statistics of `unmeasured` relations may be wrong. `known` has schemas found earlier for the
-    same tables. For a view, other statements will read it.
+    `known` has schemas found earlier for the same tables. For a view, other statements will read
+    it.
 
     Raises:
         InvalidQueryError: no safe form is known, or the statement is nested too deeply for it.
@@ -93,7 +93,7 @@ def planned(
         context,
         sql,
         parameters,
-        unmeasured,
+        doubted,
         known,
         believed,
         pa.schema(dataframe.schema()),

@@ -6,14 +6,9 @@ Arrow leaves open what the fields of a NULL struct hold. pyarrow writes 0 and em
 
 import pyarrow as pa
 
+from caraway_core.tables.structs import has_structs
+
 types = pa.types
-
-
-def has_structs(type_: pa.DataType) -> bool:
-    """Return whether values of a type have structs in them."""
-    return types.is_struct(type_) or any(
-        has_structs(type_.field(index).type) for index in range(type_.num_fields)
-    )
 
 
 def with_null_fields(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -52,7 +52,7 @@ class StatementFraming:
             self._contexts.main,
             plan=lambda text: self.dataframe(statement, text, shown, options),
             parameters=values,
-            unmeasured=self._registered.unmeasured,
+            doubted=self._registered.doubted,
             known=self._schemas,
         )
         return typed_values.planned(found.sql, values, frame)

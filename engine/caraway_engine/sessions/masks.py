@@ -15,10 +15,12 @@ from datafusion import DataFrame, RuntimeEnvBuilder, SessionContext
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.sqltext import lexer
+from caraway_core.tables import structs
 from caraway_engine import known_faults
 from caraway_engine.execution import contexts
 from caraway_engine.execution.contexts import Pool, quoted
 from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.known_faults import DoubtedRelations
 from caraway_engine.rows.units import RowUnit
 from caraway_engine.sessions.registered import READ_ONLY
 from caraway_engine.statements import bounds, plan_facts
@@ -121,8 +123,13 @@ class RowFilter:
         try:
             bounds.check(sql)
             # The same remedies as for statements, so that the same rows pass.
+            is_unmasked = any(map(structs.has_required, self._table.schema))
+            names = frozenset({name}) if is_unmasked else frozenset()
             statement = known_faults.planned(
-                context, sql, lambda text: context.sql(text, options=READ_ONLY)
+                context,
+                sql,
+                lambda text: context.sql(text, options=READ_ONLY),
+                doubted=DoubtedRelations(unmasked=names),
             )
             facts = plan_facts.of(statement.dataframe.logical_plan())
             if (reads := facts.scans.keys()) != {name}:

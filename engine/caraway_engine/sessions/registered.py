@@ -19,6 +19,7 @@ from caraway_engine.execution import contexts
 from caraway_engine.execution.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.join_orders import RowFacts, described
+from caraway_engine.known_faults import DoubtedRelations
 from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import object_stores, presence, tables
 from caraway_engine.searching import embedding
@@ -64,9 +65,9 @@ class Registered:
         self._facts: dict[TableName, RowFacts | None] = {}
         self._stores: dict[str, TableSpec] = {}
         """One table for each object store, from which the store's settings are taken."""
-        self.unmeasured = spec_facts.unmeasured(snapshot.tables)
+        self.doubted = spec_facts.doubted(snapshot.tables)
         self.sizes = bounds.ViewSizes()
-        self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
+        self.contexts = Contexts(settings, measured=not self.doubted.unmeasured, pools=pools)
         for context in self.contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
             embedding.register(context, snapshot.embedding.vectors)
@@ -339,6 +340,7 @@ class Registered:
                     context,
                     text.sql,
                     lambda text: context.sql(text, options=READ_ONLY),
+                    doubted=DoubtedRelations(unmasked=self.doubted.unmasked),
                     is_view=True,
                 )
             dataframe = framed.dataframe

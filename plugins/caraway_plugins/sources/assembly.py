@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FileScan, FilesTable
+from caraway_core.tables import FileScan, FilesTable, structs
 from caraway_plugins.sources import file_columns, partitions, schemas, shapes
 from caraway_plugins.sources.formats import FileKind
 from caraway_plugins.sources.listing import FileListing
@@ -233,7 +233,20 @@ def _scan(
         file_count=len(members),
         column_bytes=_column_bytes(group.names or group.schema.names, members),
         names=group.names,
+        is_unmasked=_is_unmasked(group, members),
     )
+
+
+def _is_unmasked(group: _Group, members: Sequence[FileShape]) -> bool:
+    """Return whether fields of NULL structs may hold values in files."""
+    fields = [field for file in members for field in file.schema]
+    match group.kind.format:
+        case "arrow":
+            return any(structs.has_structs(each.type) for each in fields)
+        case "parquet":
+            return any(map(structs.has_required, fields))
+        case _:
+            return False
 
 
 def _column_bytes(names: Sequence[str], members: Sequence[FileShape]) -> tuple[int, ...]:

@@ -6,6 +6,44 @@ from decimal import Decimal
 from tests.engine.known_faults.case import answered, refused
 
 OF_TYPES = (
+    answered("fields-of-files", "SELECT s['a'] FROM required", (5,), (None,), (6,)),
+    answered("fields-of-files", "SELECT id FROM required WHERE s['a'] IS NULL", (2,)),
+    answered(
+        "fields-of-files",
+        "SELECT q.y.a, count(*) FROM (SELECT s AS y FROM required) q GROUP BY q.y.a",
+        (5, 1), (None, 1), (6, 1),
+    ),
+    answered("fields-of-files", "SELECT get_field(s, 'a') FROM shown", (5,), (None,), (6,)),
+    answered(
+        "fields-of-files", "SELECT id, unnest(s) FROM required",
+        (1, 5, "x"), (2, None, None), (3, 6, None),
+    ),
+    answered(
+        "fields-of-files",
+        "SELECT t.v FROM t LEFT JOIN required r ON t.k = r.id WHERE coalesce(r.s.a, 9) > 8",
+        (20,), (30,), (40,),
+    ),
+    answered(
+        "values-under-null", "SELECT nullif({a: k}, {a: 2})['a'] FROM t",
+        (1,), (None,), (None,), (None,), (3,),
+    ),
+    answered(
+        "values-under-null", "SELECT id, (CASE WHEN id > 1 THEN s END)['a'] FROM nested",
+        (1, None), (2, 2), (3, None),
+    ),
+    answered(
+        "values-under-null", "SELECT x['a'] FROM ones WHERE id IS NOT NULL", (1,), (None,), (None,)
+    ),
+    answered(
+        "values-under-null",
+        "SELECT q.n['k'] FROM (SELECT CASE WHEN id < 2 THEN m ELSE NULL END AS n FROM nested) q",
+        (1,), (None,), (None,),
+    ),
+    answered(
+        "values-under-null",
+        "SELECT array_append(nullif(e, [1, 2]), 7) FROM lists",
+        ([7],), ([7],), ([7],), ([None, 2, 1, 7],),
+    ),
     answered("times-of-day", "SELECT id FROM clock WHERE tod > TIME '12:00'", (1,), (4,)),
     answered(
         "finer-constants",

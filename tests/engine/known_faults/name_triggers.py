@@ -26,6 +26,16 @@ _OF_FLOATS = ("id", "g", "f", "i")
 # Zeros of both signs are one value in DuckDB; they are only in rows with a larger id.
 _FEW = "id < 6"
 TRIGGERS = {
+    "fields-of-files": Trigger(
+        "required", ("id",), ("s['a']", "required.s['a'] + id"), ("s['a'] > 5", "s['a'] IS NULL"),
+        ("sum(s['a'])", "count(s['a'])", "max(s['b'])"),
+    ),
+    "values-under-null": Trigger(
+        "nested", ("id",),
+        ("nullif(s, {a: 2})['a']", "(CASE WHEN id < 2 THEN s END)['a']"),
+        ("nullif(s, {a: 2})['a'] > 0", "(CASE WHEN id > 1 THEN s END)['a'] IS NULL"),
+        ("sum(nullif(s, {a: 1})['a'])", "count((CASE WHEN id > 1 THEN s END)['a'])"),
+    ),
     "nan-in-statistics": Trigger(
         "floats", _OF_FLOATS, ("1 - f", "f + 1"), ("f < 3", "i >= 1 OR f > 1"),
         ("count(f)", "min(id)"), always=_FEW,

@@ -15,6 +15,8 @@ VIEWS = {
     "matched": "SELECT t.v, t.k AS a, u.k AS b FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k",
     "matched_again": "SELECT * FROM matched",
     "labelled": "SELECT 'a' AS x, * FROM texts",
+    "shown": "SELECT id, s FROM required",
+    "ones": "SELECT id, CASE WHEN id < 2 THEN s END AS x FROM nested",
     "counted": "SELECT 't' AS c, count(*) AS n FROM t UNION ALL SELECT 'u', count(*) FROM u",
 }
 _SINGLE = frozenset({"one_file", "many", "named"})
@@ -77,6 +79,18 @@ def tables() -> dict[str, pa.Table]:
             "id": pa.array([1, 2, 3, 4], pa.int64()),
             "e": pa.array([[1, 2], None, [], [None, 2, 1]], pa.list_(pa.int64())),
             "s": pa.array([["a"], ["b", "b"], None, ["c", "d"]], pa.list_(pa.string())),
+        }),
+        "required": pa.table({
+            "id": pa.array([1, 2, 3], pa.int64()),
+            "s": pa.array(
+                [{"a": 5, "b": "x"}, None, {"a": 6, "b": None}],
+                pa.struct([pa.field("a", pa.int64(), nullable=False), ("b", pa.string())]),
+            ),
+        }),
+        "nested": pa.table({
+            "id": pa.array([1, 2, 3], pa.int64()),
+            "s": pa.array([{"a": 1}, {"a": 2}, None], pa.struct([("a", pa.int64())])),
+            "m": pa.array([[("k", 1)], [("k", 2)], None], pa.map_(pa.string(), pa.int64())),
         }),
         "clock": pa.table({
             "id": pa.array([1, 2, 3, 4], pa.int64()),

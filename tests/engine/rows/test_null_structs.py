@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 from datafusion import SessionContext
 
-from caraway_engine.rows.null_structs import has_structs, with_null_fields
+from caraway_core.tables.structs import has_required, has_structs
+from caraway_engine.rows.null_structs import with_null_fields
 from tests.kit.engine import memory, rows, session
 
 INNER = pa.struct([("q", pa.int64()), ("t", pa.string())])
@@ -123,6 +124,16 @@ def test_structs_are_found_in_nested_types() -> None:
     assert has_structs(pa.map_(pa.string(), pa.int64()))  # Its entries are structs.
     assert has_structs(pa.list_(pa.list_(INNER)))
     assert not has_structs(pa.list_(pa.int64()))
+
+
+def test_required_fields_are_found_in_nested_types() -> None:
+    required = pa.struct([pa.field("a", pa.int64(), nullable=False)])
+    assert has_required(pa.field("s", required))
+    assert not has_required(pa.field("s", required, nullable=False))
+    assert has_required(pa.field("s", pa.struct([pa.field("i", required)]), nullable=False))
+    assert has_required(pa.field("l", pa.list_(required)))
+    assert not has_required(pa.field("l", pa.list_(pa.field("x", required, nullable=False))))
+    assert not has_required(pa.field("m", pa.map_(pa.string(), INNER)))
 
 
 async def test_statements_over_rows_in_memory_read_null() -> None:

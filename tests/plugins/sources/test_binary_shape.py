@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -92,3 +93,25 @@ def test_columns_that_cannot_be_told_apart_have_no_size() -> None:
     assert binary_shape._column_bytes(metadata.schema.to_arrow_schema(), metadata)
     # As of an extension whose values are nested.
     assert binary_shape._column_bytes(pa.schema({"a": pa.int64()}), metadata) == ()
+
+
+def test_scans_say_whether_fields_of_null_structs_hold_values(tmp_path: Path, made: Make) -> None:
+    required = pa.struct([pa.field("a", pa.int64(), nullable=False)])
+    values = [{"a": 1}, None]
+    optional = pa.table({"s": values, "n": [1, 2]})
+    for name, rows in (("r", pa.table({"s": pa.array(values, required)})), ("o", optional)):
+        pq.write_table(rows, tmp_path / f"{name}.parquet")
+    # A file of two makes the columns of the table as if none was required.
+    (tmp_path / "d").mkdir()
+    for name in ("o.parquet", "r.parquet"):
+        (tmp_path / "d" / name).write_bytes((tmp_path / name).read_bytes())
+    feather.write_feather(optional, tmp_path / "s.arrow")
+    feather.write_feather(optional.select(["n"]), tmp_path / "n.arrow")
+    found = {
+        path: [scan.is_unmasked for scan in made(path).files().scans]
+        for path in ("r.parquet", "o.parquet", "d/", "s.arrow", "n.arrow")
+    }
+    assert found == {
+        "r.parquet": [True], "o.parquet": [False], "d/": [True], "s.arrow": [True],
+        "n.arrow": [False],
+    }  # fmt: skip

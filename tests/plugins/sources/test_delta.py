@@ -123,3 +123,12 @@ async def test_table_in_an_object_store(tmp_path: Path, s3_server: S3Server) -> 
     with pytest.raises(DatasetError) as caught:
         resolved(tmp_path, "s3://lake/none", **s3_server.params())
     assert caught.value.type == "not_found"
+
+
+async def test_required_fields_of_null_structs_are_null(tmp_path: Path) -> None:
+    required = pa.struct([pa.field("a", pa.int64(), nullable=False)])
+    table = pa.table({"id": [1, 2], "s": pa.array([{"a": 1}, None], required)})
+    deltalake.write_deltalake(tmp_path / "t", table)
+    over = session({"t": resolved(tmp_path)})
+    sql = "SELECT id, s['a'] AS a FROM t ORDER BY id"
+    assert await rows(over, sql) == [{"id": 1, "a": 1}, {"id": 2, "a": None}]

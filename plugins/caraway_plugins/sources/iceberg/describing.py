@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.remote import FILE, POSITION
-from caraway_core.tables import FileScan, FilesTable, RemoteTable, TableSpec
+from caraway_core.tables import FileScan, FilesTable, RemoteTable, TableSpec, structs
 from caraway_plugins.iceberg import read_schemas
 from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema
 from caraway_plugins.iceberg.read_manifests import ListedFile
@@ -166,7 +166,12 @@ def _scan(
         file_count=len(listed),
         column_bytes=_column_bytes(names or own.names, schema, listed),
         names=() if names == tuple(own.names) else names,
+        is_unmasked=any(map(_has_required, members)),
     )
+
+
+def _has_required(matched: _Matched) -> bool:
+    return any(structs.has_required(pa.field("", each.type)) for each in matched.file.own)
 
 
 def _column_bytes(

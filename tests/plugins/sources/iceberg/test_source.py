@@ -274,3 +274,12 @@ def test_table_in_a_bucket_names_no_files_of_the_disk(tmp_path: Path, s3_server:
     with pytest.raises(DatasetError, match="name files of a disk") as caught:
         tables.resolved(tmp_path, "s3://elsewhere/one.metadata.json", **s3_server.params())
     assert caught.value.type == "invalid"
+
+
+async def test_required_fields_of_null_structs_are_null(tmp_path: Path) -> None:
+    required = pa.struct([pa.field("a", pa.int64(), nullable=False)])
+    table = tables.create(tmp_path, pa.table({"s": pa.array([{"a": 1}, None], required)}))
+    with table.update_schema() as change:
+        change.make_column_optional(("s", "a"))
+    sql = "SELECT s['a'] AS a FROM t ORDER BY 1"
+    assert await read_rows(tables.resolved(tmp_path), sql) == [{"a": 1}, {"a": None}]
