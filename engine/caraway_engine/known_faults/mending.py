@@ -244,7 +244,9 @@ def _mended(
     has_fractions = finer_moments.may_apply(words)
     has_order = "order" in words
     compares_columns = constant_columns.may_apply(words)
-    keeps_values = values_under_null.may_apply(words, is_view=is_view)
+    keeps_values = values_under_null.may_apply(words, is_view=is_view) and (
+        is_view or values_under_null.reads(words, statement)
+    )
     has_bits = arithmetic.may_negate_bits(words)
     if has_order:
         is_needed |= float_forms.mend_sets(statement, types)

@@ -15,9 +15,8 @@ from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _MAKES_NULLS = re.compile(r"\bcase\b|\bnullif\b")
-# A dot may be before a field.
-_READS = re.compile(
-    r"[\[.]|\bget_field\b|\bunnest\b|\bmap_extract\b|\belement_at\b|_append\b|_prep|_push"
+_CALLS = re.compile(
+    r"\[|\bget_field\b|\bunnest\b|\bmap_extract\b|\belement_at\b|_append\b|_prepend\b|_push_"
 )
 _CASE = "CASE WHEN (__condition) IS NOT TRUE THEN {other} ELSE __value END"
 _NULLIF = "CASE WHEN __a = __b THEN NULL ELSE __a END"
@@ -29,7 +28,27 @@ def may_apply(words: str, *, is_view: bool) -> bool:
 
     Other statements may read those of a view.
     """
-    return _MAKES_NULLS.search(words) is not None and (is_view or _READS.search(words) is not None)
+    return _MAKES_NULLS.search(words) is not None and (
+        is_view or "." in words or _CALLS.search(words) is not None
+    )
+
+
+def reads(words: str, statement: Tree) -> bool:
+    """Return whether a statement may read such values; a dot may be before a field."""
+    if _CALLS.search(words):
+        return True
+    relations, qualifiers = set(), set()
+    for each in syntax.everything(statement):
+        if "CompoundIdentifier" in each:
+            *relation, qualifier, _ = map(syntax.spelled, each["CompoundIdentifier"])
+            if relation:
+                return True
+            qualifiers.add(qualifier)
+        elif isinstance(alias := each.get("alias"), dict) and "name" in alias:
+            relations.add(syntax.spelled(alias["name"]))
+        elif "json_path" in each and "Identifier" in each["name"][-1]:
+            relations.add(syntax.spelled(each["name"][-1]["Identifier"]))
+    return not qualifiers <= relations
 
 
 def candidates(scope: SelectScope) -> list[Tree]:

@@ -36,8 +36,8 @@ OF_TYPES = (
     ),
     answered(
         "values-under-null",
-        "SELECT q.n['k'] FROM (SELECT CASE WHEN id < 2 THEN m ELSE NULL END AS n FROM nested) q",
-        (1,), (None,), (None,),
+        "SELECT map_extract(CASE WHEN id < 2 THEN m ELSE NULL END, 'k') FROM nested",
+        ([1],), ([None],), ([None],),
     ),
     answered(
         "values-under-null",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from caraway_engine.known_faults import values_under_null
+from caraway_engine.known_faults import syntax, values_under_null
 from caraway_engine.sessions.sessions import Session
 from tests.engine.known_faults.memory import Asked, check_same, duckdb_over, session_over
 from tests.kit import generating
@@ -140,3 +140,18 @@ def test_what_may_read_values_under_null(words: str) -> None:
 def test_what_reads_none(words: str) -> None:
     assert not values_under_null.may_apply(words, is_view=False)
     assert values_under_null.may_apply(words, is_view=True) == ("s[" not in words)
+
+
+@pytest.mark.parametrize(
+    ("sql", "reads"),
+    [
+        ("SELECT t.a, CASE WHEN t.a THEN q.b END FROM t, (SELECT 1 AS b) q", False),
+        ("WITH c AS (SELECT 1 AS a) SELECT c.a, x.b FROM c JOIN s.x ON c.a = x.b", True),
+        ('SELECT t.a FROM t AS "T"', True),
+        ("SELECT q.t.a FROM t AS q", True),
+        ("SELECT list_append(a, 1) FROM t", True),
+        ("SELECT t.a FROM u JOIN t ON u.a = t.a WHERE EXISTS (SELECT 1 FROM v o WHERE o.a)", False),
+    ],
+)
+def test_a_dot_is_before_a_field_or_a_column(sql: str, reads: bool) -> None:
+    assert values_under_null.reads(sql, syntax.parse(sql)[0]) == reads

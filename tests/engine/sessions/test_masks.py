@@ -67,9 +67,9 @@ def test_a_filter_is_evaluated_once_unless_it_depends_on_the_time(
     planned: list[str] = []
     plan = known_faults.planned
 
-    def counted(context: Any, sql: str, *others: Any) -> Any:
+    def counted(context: Any, sql: str, *others: Any, **named: Any) -> Any:
         planned.append(sql)
-        return plan(context, sql, *others)
+        return plan(context, sql, *others, **named)
 
     monkeypatch.setattr(known_faults, "planned", counted)
     rows = RowFilter(T, list(units.of_chunk(T, BATCHES[0].schema, Chunk(BATCHES))))
@@ -88,3 +88,11 @@ def test_a_filter_is_evaluated_once_unless_it_depends_on_the_time(
     assert len(planned) == 43
     assert rows.passing(context, "(k > 3)")[0].sum() == 2  # It was forgotten.
     assert len(planned) == 44
+
+
+def test_required_fields_of_null_structs_are_null() -> None:
+    required = pa.struct([pa.field("a", pa.int64(), nullable=False)])
+    batch = pa.record_batch({"k": [1, 2], "s": pa.array([{"a": 1}, None], required)})
+    rows = RowFilter(T, list(units.of_chunk(T, batch.schema, Chunk((batch,)))))
+    found, _ = rows.passing(masks.context(EngineSettings(2)), "(s['a'] IS NULL)")
+    assert found.tolist() == [False, True]
