@@ -23,13 +23,16 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from substrait.plan_pb2 import Plan
 
 from caraway_core import ray_nodes
+from caraway_core.concurrency.backoff import Backoff, Delays
 from caraway_core.ids import CatalogVersion, ExecutorId, new_query_id
+from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import ExchangePart, Input, Split, TableCatalog, Task, TaskOutcome
 from caraway_core.settings import Address
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.policy import Policy
 from caraway_scheduler.dispatch.fleets.joining import RayDriver
+from caraway_scheduler.dispatch.fleets.parts import Carried, handles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
 _ORIGIN = "bench"
@@ -90,6 +93,13 @@ async def shuffle(
     return best
 
 
+async def _reach(fleet: RayFleet, executor_ids: set[ExecutorId]) -> None:
+    """Wait until the fleet has found all executors; a heartbeat alone may find none yet."""
+    retries = Backoff(Delays(0.1, 1.0))
+    while not executor_ids <= {found.executor_id for found in await fleet.describe()}:
+        await asyncio.sleep(retries.failed())
+
+
 async def _make(
     fleet: RayFleet, executor_id: ExecutorId, number: int, size_bytes: int
 ) -> ExchangePart:
@@ -141,7 +151,7 @@ async def _count(
 async def _hold(holders: dict[ExecutorId, Any], partitions: Sequence[TaskOutcome]) -> None:
     actors = list(holders.values())
     asked = [
-        actors[number % len(actors)].hold.remote(*(part.handle for part in parts))
+        actors[number % len(actors)].hold.remote(*handles([Input("", _SCHEMA, parts)]))
         for number, parts in enumerate(_by_number(partitions))
     ]
     await asyncio.gather(*asked)
@@ -169,7 +179,8 @@ def _holder(ip: str) -> Any:
 
 
 def _put(executor_id: ExecutorId, name: str, rows: pa.Table) -> Input:
-    part = ExchangePart(ray.put(rows), executor_id, rows.num_rows, rows.nbytes)
+    packed = Carried(wire.pack_table(rows))
+    part = ExchangePart(packed, executor_id, rows.num_rows, rows.nbytes)
     return Input(INPUT_PREFIX + name, rows.schema, (part,))
 
 
@@ -213,7 +224,7 @@ async def main(arguments: list[str]) -> None:
     fleet = RayFleet(token, RayDriver(Address(host, int(port)), node_ip, variables))
     await fleet.join()
     try:
-        await fleet.describe()
+        await _reach(fleet, set(ips))
         found = await shuffle(fleet, ips, int(size_mb), int(rounds))
         print(json.dumps(asdict(found)), flush=True)
     finally:
