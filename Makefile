@@ -108,7 +108,7 @@ test-management: setup
 	$(PYTEST) -o timeout=900 -m full -n 2 --dist loadfile tests/e2e/test_management.py tests/e2e/test_management_monitors.py
 
 test-faults: setup
-	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
+	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py tests/bench/test_shuffling.py
 
 # Hosts in network namespaces: cut off, slow, with losses and with clocks that differ. CARAWAY_CHAOS_S is
 # the length of each load.

@@ -93,7 +93,7 @@ async def shuffle(
     return best
 
 
-async def _reach(fleet: RayFleet, executor_ids: set[ExecutorId]) -> None:
+async def reach(fleet: RayFleet, executor_ids: set[ExecutorId]) -> None:
     """Wait until the fleet has found all executors; a heartbeat alone may find none yet."""
     retries = Backoff(Delays(0.1, 1.0))
     while not executor_ids <= {found.executor_id for found in await fleet.describe()}:
@@ -224,7 +224,7 @@ async def main(arguments: list[str]) -> None:
     fleet = RayFleet(token, RayDriver(Address(host, int(port)), node_ip, variables))
     await fleet.join()
     try:
-        await _reach(fleet, set(ips))
+        await reach(fleet, set(ips))
         found = await shuffle(fleet, ips, int(size_mb), int(rounds))
         print(json.dumps(asdict(found)), flush=True)
     finally:
