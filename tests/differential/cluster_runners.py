@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 
 import httpx
 import yaml
@@ -13,8 +14,8 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential.datasets import Dataset
 from tests.differential.http_runner import OverHttp
-from tests.differential.runners import Distributed, Opening, single_node
-from tests.kit.clusters import in_process_cluster
+from tests.differential.runners import Distributed, Opening, by_chance, single_node
+from tests.kit.clusters import InProcessCluster, in_process_cluster
 from tests.kit.deadlines import until
 from tests.kit.ray_cluster import ray_cluster
 from tests.kit.stored import stored
@@ -38,6 +39,22 @@ def in_process(executors: int, policy: Policy) -> Opening:
                 settings=EngineSettings(2),
             ) as cluster:
                 yield cluster
+
+    return opening
+
+
+def shuffling(executors: int, policy: Policy) -> Opening:
+    """Return in-process executors whose scheduler joins in an order that chance chooses."""
+    plain = in_process(executors, policy)
+
+    @asynccontextmanager
+    async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
+        async with plain(dataset) as cluster:
+            assert isinstance(cluster, InProcessCluster)
+            session = cluster.engine._local.session
+            assert session is not None
+            session._statements.reruns.policy = by_chance(Random(0))
+            yield cluster
 
     return opening
 

@@ -36,6 +36,7 @@ RUNNERS = {
     "two-over-postgres": postgres_runner.distributed(2, Policy(small_table_bytes=0)),
     "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),
     "two-by-hash": cluster_runners.in_process(2, EAGER),
+    "two-shuffling": cluster_runners.shuffling(2, EAGER),
     "three-in-process": cluster_runners.in_process(3, TINY),
     "two-accelerated": cluster_runners.accelerated(2, EAGER),
     "three-half-accelerated": cluster_runners.accelerated(3, TINY, every=2),

@@ -127,13 +127,17 @@ async def repeating(dataset: Dataset) -> AsyncIterator[Distributed]:
         yield Repeating(SingleNode(executor), executor.session.crowd)
 
 
+def by_chance(chance: Random) -> OrderPolicy:
+    """Return the policy that changes each plan that may be changed, whatever the facts."""
+    return OrderPolicy(inf, -inf, inf, -inf, pick=chance.choice)
+
+
 class Shuffling:
     """A single node that joins in any order that may be, and counts the plans that it changed."""
 
     def __init__(self, of: SingleNode, reruns: Reruns) -> None:
         self._of = of
-        chance = Random(0)
-        reruns.policy = OrderPolicy(inf, -inf, inf, -inf, pick=chance.choice)
+        reruns.policy = by_chance(Random(0))
 
     async def execute(self, sql: str) -> pa.Table:
         return await self._of.execute(sql)

@@ -53,10 +53,11 @@ OPENINGS = {
     "eager": cluster_runners.in_process(2, EAGER),
     "mixed": cluster_runners.in_process(2, MIXED),
     "shuffling": runners.shuffling,
+    "shuffling-stages": cluster_runners.shuffling(2, MIXED),
     "early": runners.early,
     "real": cluster_runners.real(2),
 }
-ORDINARY = ("eager", "mixed", "shuffling")
+ORDINARY = ("eager", "mixed", "shuffling", "shuffling-stages")
 PARAMS = [
     pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in OPENINGS
 ]

@@ -134,7 +134,8 @@ class Router:
         asked = explained.parse(question.statement.sql)
         if asked is None:
             return Here(analysis.tables), None
-        analysis = session.analyse(replace(question.statement, sql=asked.statement))
+        question = replace(question, statement=replace(question.statement, sql=asked.statement))
+        analysis = session.analyse(question.statement)
         unstaged = self._unstaged(session, question, analysis)
         if isinstance(unstaged, Here):
             return unstaged, None
@@ -172,7 +173,7 @@ class Router:
         slots = tuple(map(str, question.workers.executors))
 
         def staged(under_way: StagedStatement) -> tuple[Staged, StagedStatement]:
-            divided, filters = under_way.planner.divided, analysis.filters
+            divided, filters = under_way.planner.divided, under_way.analysis.filters
             under_way.shares = _shares_of(session, divided, filters, slots)
             under_way.graph = _with_statements(under_way, under_way.graph)
             made = Staged(
@@ -212,6 +213,7 @@ class Router:
         then: Callable[[StagedStatement], _Result],
     ) -> _Result | Whole:
         """Plan the stages of a statement and pass them to `then`, unless it has to run whole."""
+        analysis = session.staged(question.statement, analysis)
         assert analysis.plan is not None
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         try:

@@ -20,6 +20,7 @@ from caraway_engine.known_faults import PlannedStatement, leaves, names
 from caraway_engine.rows import coercion
 from caraway_engine.searching import embedding
 from caraway_engine.sessions import answered, distribution, plans, writes
+from caraway_engine.sessions.analyses import Analyses
 from caraway_engine.sessions.framing import READ_WRITE, StatementFraming
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions
@@ -46,6 +47,7 @@ class StatementPlanner:
         self._kept = KeptPlans()
         self.reruns = Reruns(registered.contexts, registered.facts_of)
         self._answered = answered.AnsweredPlans(registered)
+        self._analyses = Analyses(registered, self._kept, self._answered, self.reruns)
         self._positions = Positions(registered.scratch, registered.views)
         self._framing = StatementFraming(registered, self._positions)
 
@@ -136,34 +138,14 @@ class StatementPlanner:
             QueryError: it cannot be planned.
         """
         with self._read(statement) as read:
-            return self._analysis(read)
+            return self._analyses.analysis(self._plan(read), read)
 
-    def _analysis(self, statement: Statement) -> distribution.Analysis:
-        plan = self._plan(statement)
-        if (known := self._kept.analysis(plan)) is not None:
-            return known
-        try:
-            analysis = distribution.analyse(
-                self._contexts.main,
-                plan.dataframe,
-                plan.facts,
-                is_product=plan.is_product,
-                optimized=plan.dataframe.logical_plan()
-                if is_wide_listing(plan)
-                else plan.optimized,
-                specs=self._registered.snapshot.tables,
-                found={each.name for each in statement.found or ()},
-            )
-            analysis = replace(analysis, tables=analysis.tables | plan.stored)
-            if plan.effect.written is not None:
-                analysis = distribution.writing(analysis, plan.effect.written)
-            if analysis.plan is not None and self._registered.reads_remote(plan.facts):
-                with viewing.limits_of(statement):
-                    analysis = self._answered.refined(plan, analysis)
-        except BaseException as exc:
-            raise self._registered.translate(exc, planning=False) from exc
-        self._kept.note_analysis(plan, analysis)
-        return analysis
+    def staged(
+        self, statement: Statement, analysis: distribution.Analysis
+    ) -> distribution.Analysis:
+        """Return the analysis of a statement that runs in stages; see `Analyses.staged`."""
+        plan = self.kept(statement)
+        return analysis if plan is None else self._analyses.staged(plan, analysis)
 
     def kept(self, statement: Statement) -> StatementPlan | None:
         """Return the cached plan of a statement, or None. Never blocks."""
@@ -346,7 +328,7 @@ class StatementPlanner:
         tables = self._versions.prunable(plan.stored)
         if not tables or plan.effect.written is not None:
             return {}
-        analysis = self._analysis(statement)
+        analysis = self._analyses.analysis(plan, statement)
         # Without a plan to analyse, keep every partition.
         return {} if analysis.plan is None else self._versions.pruned(
             tables, analysis.filters, views

@@ -68,6 +68,7 @@ class KeptPlans:
     def __init__(self) -> None:
         self._plans: OrderedDict[str, StatementPlan] = OrderedDict()
         self._analyses: WeakKeyDictionary[StatementPlan, Analysis] = WeakKeyDictionary()
+        self._staged: WeakKeyDictionary[StatementPlan, Analysis] = WeakKeyDictionary()
         self._schemas: WeakKeyDictionary[StatementPlan, pa.Schema] = WeakKeyDictionary()
         self._lock = Lock()
 
@@ -95,6 +96,16 @@ class KeptPlans:
         """Cache the analysis of a plan for the lifetime of the plan."""
         with self._lock:
             self._analyses[plan] = analysis
+
+    def staged(self, plan: StatementPlan) -> Analysis | None:
+        """Return the cached analysis of a plan for its stages, or None."""
+        with self._lock:
+            return self._staged.get(plan)
+
+    def note_staged(self, plan: StatementPlan, analysis: Analysis) -> None:
+        """Cache the analysis of a plan for its stages for the lifetime of the plan."""
+        with self._lock:
+            self._staged[plan] = analysis
 
     def schema(self, plan: StatementPlan) -> pa.Schema | None:
         """Return the cached schema of a plan's result, or None."""

@@ -150,6 +150,13 @@ class Session:
         """
         return self._statements.analyse(statement)
 
+    def staged(self, statement: Statement, analysis: Analysis) -> Analysis:
+        """Return the analysis of a statement that runs in stages, with its joins in a good order.
+
+        `analysis` is that of its plan as it is. Blocks.
+        """
+        return self._statements.staged(statement, analysis)
+
     def answer(self, question: StatementQuestion[Answer]) -> Answer:
         """Answer a question about a statement.
 

@@ -1,0 +1,110 @@
+"""The analysis of a statement for its stages: joins in a good order, or as they are."""
+
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.ids import TableName
+from caraway_core.statements import Statement
+from caraway_engine.join_orders import OrderPolicy
+from caraway_engine.sessions import analyses
+from caraway_engine.sessions.distribution import Analysis
+from caraway_engine.sessions.sessions import Session
+from caraway_engine.stages.relations import kind, table_name, walk
+from tests.kit.engine import memory, session
+from tests.kit.tables import parquet
+
+T, P = TableName("t"), TableName("p")
+LOOKED_UP = (
+    "SELECT sum(v) FROM t JOIN p ON pk = k WHERE name = 'b' "
+    "AND v < (SELECT avg(v) FROM t WHERE k = pk)"
+)
+"""The grouping of the average needs few of its keys."""
+CHANGED = OrderPolicy(inf, -inf, inf, -inf)
+
+
+@pytest.fixture(scope="module")
+def of(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return planned(tmp_path_factory.mktemp("analyses"))
+
+
+def planned(folder: Path) -> Session:
+    rows = pa.table({"k": [n % 500 for n in range(3_000)], "v": list(range(3_000))})
+    names = pa.table({"pk": list(range(500)), "name": ["b" if n < 5 else "c" for n in range(500)]})
+    tables = {"t": parquet(folder / "t", rows, 2), "p": parquet(folder / "p", names, 1)}
+    made = session({**tables, "m": memory(k=[1, 2])})
+    made._statements.reruns.policy = CHANGED
+    return made
+
+
+def reads(analysis: Analysis) -> dict[TableName, int]:
+    assert analysis.plan is not None
+    found = [table_name(each) for each in walk(analysis.plan.relations[0].root.input)
+             if kind(each) == "read"]  # fmt: skip
+    return {name: found.count(name) for name in found}
+
+
+def analysed(of: Session, statement: Statement) -> tuple[Analysis, Analysis]:
+    plain = of.analyse(statement)
+    return plain, of.staged(statement, plain)
+
+
+def test_groupings_that_a_join_looks_up_read_the_keys_first(of: Session) -> None:
+    plain, staged = analysed(of, Statement(LOOKED_UP, {}))
+    assert reads(plain) == {T: 2, P: 1}
+    assert reads(staged)[P] > 1
+    assert staged.schema == plain.schema
+    assert (staged.tables, staged.written) == (plain.tables, None)
+
+
+def test_it_is_analysed_once(of: Session) -> None:
+    statement = Statement(LOOKED_UP + " -- once", {})
+    plain, staged = analysed(of, statement)
+    assert of.staged(statement, plain) is staged
+    assert of.recall(statement) is plain
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM t",
+        "SELECT count(*) FROM t JOIN p ON pk = k WHERE random() < 2",
+    ],
+)
+def test_other_statements_stay_as_they_are(of: Session, sql: str) -> None:
+    plain, staged = analysed(of, Statement(sql, {}))
+    assert staged is plain
+
+
+def test_plan_that_is_not_kept_stays_as_it_is(of: Session) -> None:
+    plain = of.analyse(Statement(LOOKED_UP, {}))
+    assert of.staged(Statement(LOOKED_UP + " -- another", {}), plain) is plain
+
+
+def test_order_that_cannot_be_divided_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = planned(tmp_path)
+    plain = of.analyse(Statement(LOOKED_UP, {}))
+
+    def refused(*arguments: object, **named: object) -> Analysis:
+        return replace(plain, plan=None, objection="too deep")
+
+    monkeypatch.setattr(analyses.distribution, "analyse", refused)
+    assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
+
+
+def test_error_in_another_order_is_none_of_the_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = planned(tmp_path)
+    plain = of.analyse(Statement(LOOKED_UP, {}))
+
+    def fails(*arguments: object, **named: object) -> Analysis:
+        raise Exception("Substrait error: no such field")
+
+    monkeypatch.setattr(analyses.distribution, "analyse", fails)
+    assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
