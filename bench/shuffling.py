@@ -96,7 +96,10 @@ async def shuffle(
 async def reach(fleet: RayFleet, executor_ids: set[ExecutorId]) -> None:
     """Wait until the fleet has found all executors; a heartbeat alone may find none yet."""
     retries = Backoff(Delays(0.1, 1.0))
-    while not executor_ids <= {found.executor_id for found in await fleet.describe()}:
+    while True:
+        found = {each.executor_id for each in await fleet.describe()}
+        if executor_ids <= found:
+            return
         await asyncio.sleep(retries.failed())
 
 
