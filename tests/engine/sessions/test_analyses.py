@@ -10,7 +10,7 @@ import pytest
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
 from caraway_engine.join_orders import OrderPolicy
-from caraway_engine.sessions import analyses
+from caraway_engine.sessions import distribution
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages.relations import kind, table_name, walk
@@ -93,7 +93,7 @@ def test_order_that_cannot_be_divided_is_not_taken(
     def refused(*arguments: object, **named: object) -> Analysis:
         return replace(plain, plan=None, objection="too deep")
 
-    monkeypatch.setattr(analyses.distribution, "analyse", refused)
+    monkeypatch.setattr(distribution, "analyse", refused)
     assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
 
 
@@ -106,5 +106,5 @@ def test_error_in_another_order_is_none_of_the_statement(
     def fails(*arguments: object, **named: object) -> Analysis:
         raise Exception("Substrait error: no such field")
 
-    monkeypatch.setattr(analyses.distribution, "analyse", fails)
+    monkeypatch.setattr(distribution, "analyse", fails)
     assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
