@@ -18,7 +18,7 @@ from caraway_engine.remote.replacing import ReplacedRows
 from caraway_engine.remote.writing import COLUMN
 
 _SOURCE = "row of the source"
-_CLAUSE = "clause"
+_CLAUSES, _CLAUSE = "clauses of the statement", "clause of the statement"
 _PLACES = (FILE, POSITION)
 
 
@@ -102,17 +102,22 @@ class _Merge:
         on = " AND ".join(f"({each.up_to()})" for each in self._statement.on)
         has_left = any(each.side == "table" for each in self.numbered.values())
         kind = "FULL" if has_left else "RIGHT"
-        chosen = self._chosen()
+        # A join with the numbers names the chosen one, so that its conditions are written once.
+        clause = f"{_quoted(_CLAUSES)}.{_quoted(_CLAUSE)}"
         outputs = [self._own(name) for name in _PLACES]
-        outputs.append(f"{chosen} AS {_quoted(_CLAUSE)}")
+        outputs.append(clause)
         outputs += (self._own(name) for name in self._table.schema.names)
         outputs += (
-            f"CASE WHEN {chosen} = {number} THEN ({value}) END AS {_quoted(_name(number, column))}"
+            f"CASE WHEN {clause} = {number} THEN ({value}) END AS {_quoted(_name(number, column))}"
             for (number, column), value in self.values.items()
         )
         rows = f"{self._statement.table} {kind} JOIN {self._source} ON {on}"
-        changed = f"{_quoted(_CLAUSE)} IS NOT NULL"
-        return f"SELECT * FROM (SELECT {', '.join(outputs)} FROM {rows}) WHERE {changed}"
+        numbers = ", ".join(f"({number})" for number in self.numbered)
+        clauses = f"(VALUES {numbers}) AS {_quoted(_CLAUSES)}({_quoted(_CLAUSE)})"
+        return (
+            f"SELECT {', '.join(outputs)} FROM {clauses} JOIN ({rows}) "
+            f"ON {clause} = {self._chosen()}"
+        )
 
     def _own(self, column: str) -> str:
         return f"{_quoted(self._statement.target)}.{_quoted(column)}"
