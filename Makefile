@@ -91,7 +91,7 @@ test-cluster-answers: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
 
 test-cluster-events: setup
-	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster_jobs.py tests/e2e/test_cluster_acceleration.py tests/e2e/test_cluster_changes.py tests/e2e/test_cluster_drain.py tests/e2e/test_cluster_lakes.py tests/e2e/test_cluster_promises.py tests/e2e/test_long_statements.py
+	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster_jobs.py tests/e2e/test_cluster_acceleration.py tests/e2e/test_cluster_changes.py tests/e2e/test_cluster_drain.py tests/e2e/test_cluster_lakes.py tests/e2e/test_cluster_lost_writes.py tests/e2e/test_cluster_promises.py tests/e2e/test_long_statements.py
 
 # How soon pods end is judged by test-full, on a machine that does nothing else. It also waits two minutes
 # for a liveness probe.
