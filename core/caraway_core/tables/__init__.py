@@ -160,9 +160,26 @@ class TableSpec:
         return self
 
 
+_WRITTEN = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "arrow": ".arrow"}
+"""How the names of files end that the engine writes, by their format."""
+
+
 def _is_folder(scans: Sequence[FileScan]) -> bool:
     """Return whether the engine can add a file to what is read."""
     return len(scans) == 1 and [path[-1:] for path in scans[0].paths] == ["/"]
+
+
+def _why_no_files(scans: Sequence[FileScan]) -> str:
+    """Return why the engine adds no file to what is read; empty: it does."""
+    if not _is_folder(scans):
+        return "its rows are in files that are only read"
+    (scan,) = scans
+    written = _WRITTEN.get(scan.format)
+    if written is None:
+        return f"no files of {scan.format} are written"
+    if not written.endswith(scan.extension):
+        return f"its files end with '{scan.extension}', and files are written as '{written}'"
+    return ""
 
 
 @growing
@@ -184,9 +201,7 @@ class FilesTable(TableSpec):
 
     @property
     def why_no_insert(self) -> str:
-        if self.writer is not None or _is_folder(self.scans):
-            return ""
-        return "its rows are in files that are only read"
+        return "" if self.writer is not None else _why_no_files(self.scans)
 
     @property
     def size_bytes(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -157,6 +158,12 @@ class Contexts:
         return self._pools.reading
 
     @property
+    def waiting_folder(self) -> Path | None:
+        """Where rows wait on disk; None: where the system keeps such files."""
+        parent = self._settings.temp_directory
+        return spilling.folder(parent) if parent else None
+
+    @property
     def has_several_partitions(self) -> bool:
         """Return whether plans run in more than one partition."""
         return self._partitions > 1
@@ -272,6 +279,9 @@ def new(
         .with_target_partitions(partitions)
         .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
         .set("datafusion.execution.spill_compression", settings.spill_compression)
+        # An INSERT into a folder is one file, which appears as a whole.
+        .set("datafusion.execution.minimum_parallel_output_files", "1")
+        .set("datafusion.execution.soft_max_rows_per_output_file", str(2**63 - 1))
         .set("datafusion.execution.collect_statistics", str(measured).lower())
         # It forgets a column that has no bound yet: wrong minima. apache/datafusion#25147
         .set("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", "false")

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from datafusion.catalog import Table
 
+from caraway_core.ids import TableName
 from caraway_core.statements import MERGES
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable, TableSpec
@@ -21,6 +22,7 @@ from caraway_engine.rows import plain
 from caraway_engine.scans import tables
 from caraway_engine.sessions import writes
 from caraway_engine.sessions.distribution import Analysis
+from caraway_engine.sessions.folder_inserts import InsertingFiles
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.stages import fragments
 from caraway_engine.stages.stage_schemas import StageSchemas
@@ -65,6 +67,30 @@ class AnsweredPlans:
         run = partial(natively.run, rows, self._registered.scratch)
         made = writing.inserting(table, columns, run)
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+
+    def inserting_files(self, plan: StatementPlan, schema: pa.Schema) -> Startable:
+        """Return a startable that inserts rows into a folder of files."""
+        from caraway_engine.remote import writing
+
+        (inputs,) = plan.dataframe.logical_plan()._raw_plan.inputs()
+        rows = writes.named(self._registered.contexts.main, inputs)
+        run = partial(natively.run, rows, self._registered.scratch)
+        write = plan.facts.write
+        assert write is not None
+        plan.dataframe.execution_plan()  # Fails where the engine adds no file, before it has rows.
+        insert = partial(self._insert_files, write.table, rows.schema().names)
+        made = InsertingFiles(run, insert, self._registered.contexts.waiting_folder)
+        return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
+
+    def _insert_files(self, name: TableName, columns: Sequence[str], rows: Any) -> int:
+        """Insert rows that are all there into a folder, and return their number."""
+        _, folder = self._registered.installed[name]
+        passed = {"rows": rows.into_view(), "folder": folder}
+        with self._registered.inputs.passing((), passed) as token:
+            sql = writes.into_input(token + "folder", columns, token + "rows")
+            frame = self._registered.contexts.main.sql(sql)
+        (batch,) = frame.collect()
+        return int(batch.column(0)[0].as_py())
 
     def changing(self, plan: StatementPlan, schema: pa.Schema, table: RemoteTable) -> Startable:
         """Return a startable that updates or deletes rows of a table of a database.

@@ -81,6 +81,8 @@ class StatementPlanner:
                     rows = partial(self._framing.part, statement)
                     return self._answered.merging(plan, schema, table, rows)
                 return self._answered.inserting(plan, schema, table)
+            if self._registered.is_folder(plan.facts):
+                return self._answered.inserting_files(plan, schema)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
                     startable = self._answered.startable(plan, schema)

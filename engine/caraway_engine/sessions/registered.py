@@ -193,6 +193,13 @@ class Registered:
 
         return writing.target(self.snapshot.tables.get(facts.write.table))
 
+    def is_folder(self, facts: PlanFacts) -> bool:
+        """Return whether a plan inserts rows into a folder of files."""
+        if facts.write is None or facts.operation is not Operation.WRITE:
+            return False
+        spec = self.snapshot.tables.get(facts.write.table)
+        return spec is not None and bool(spec.scans)
+
     def is_replaced(self, facts: PlanFacts) -> bool:
         """Return whether a plan changes rows of a table by their places."""
         from caraway_engine.remote import replacing

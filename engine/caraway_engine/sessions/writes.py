@@ -42,9 +42,17 @@ class Insertion:
 
     def sql(self, name: str) -> str:
         """Return the INSERT statement. Its rows are registered under `name` among the inputs."""
-        columns = ", ".join(map(_quoted, _names(self.plan)))
-        target = contexts.quoted(self.target)
-        return f"INSERT INTO {target} ({columns}) SELECT * FROM {INPUT_SCHEMA}.{_quoted(name)}"
+        return _inserting(contexts.quoted(self.target), _names(self.plan), name)
+
+
+def into_input(target: str, columns: Sequence[str], name: str) -> str:
+    """Return an INSERT into one of the inputs, of the rows that are registered under `name`."""
+    return _inserting(f"{INPUT_SCHEMA}.{_quoted(target)}", columns, name)
+
+
+def _inserting(target: str, columns: Sequence[str], name: str) -> str:
+    listed = ", ".join(map(_quoted, columns))
+    return f"INSERT INTO {target} ({listed}) SELECT * FROM {INPUT_SCHEMA}.{_quoted(name)}"
 
 
 def named(context: SessionContext, rows: Any) -> Any:
