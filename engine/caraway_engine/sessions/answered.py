@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from datafusion.catalog import Table
 
+from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_core.statements import MERGES
 from caraway_core.statements.definitions import TableDefinition
@@ -69,14 +70,23 @@ class AnsweredPlans:
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
 
     def inserting_files(self, plan: StatementPlan, schema: pa.Schema) -> Startable:
-        """Return a startable that inserts rows into a folder of files."""
+        """Return a startable that inserts rows into a folder of files.
+
+        Raises:
+            InvalidQueryError: the engine changes its columns as it reads them.
+        """
         from caraway_engine.remote import writing
 
+        write = plan.facts.write
+        assert write is not None
+        if self._registered.installed[write.table][1].kind == "view":
+            raise InvalidQueryError(
+                f"INSERT into dataset '{write.table}' is not supported: its columns have other "
+                "names or types than in its files"
+            )
         (inputs,) = plan.dataframe.logical_plan()._raw_plan.inputs()
         rows = writes.named(self._registered.contexts.main, inputs)
         run = partial(natively.run, rows, self._registered.scratch)
-        write = plan.facts.write
-        assert write is not None
         plan.dataframe.execution_plan()  # Fails where the engine adds no file, before it has rows.
         insert = partial(self._insert_files, write.table, rows.schema().names)
         made = InsertingFiles(run, insert, self._registered.contexts.waiting_folder)

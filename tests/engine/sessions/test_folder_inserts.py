@@ -1,5 +1,6 @@
 """An INSERT into a folder is one file with all of its rows, or nothing."""
 
+import errno
 import gzip
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from caraway_core.errors import CarawayError, ExecutionError, InvalidQueryError
+from caraway_core.errors import CarawayError, DiskFullError, ExecutionError, InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import MemoryTable
@@ -25,7 +26,11 @@ FIRST = pa.table({"id": pa.array([1], pa.int64()), "v": ["a"]})
 MANY = 1_000_000
 BAD = f"SELECT value, CAST(1 / (value - {MANY - 10}) AS VARCHAR) FROM range({MANY})"
 """Fails near its end, after far more rows than wait in memory."""
-KINDS = ["parquet", "json", "csv partitioned", "json partitioned", "arrow partitioned"]
+KINDS = [
+    "parquet",
+    "json",
+    *(f"{each} partitioned" for each in ("csv", "json", "arrow", "parquet")),
+]
 
 
 @dataclass
@@ -81,12 +86,12 @@ def folder(tmp_path: Path, format_: str, name: str = "", table: pa.Table = FIRST
 @pytest.fixture(params=KINDS)
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
     format_, _, partitioned = request.param.partition(" ")
-    return folder(tmp_path, format_, f"p=a/a.{format_}" if partitioned else "")
+    return folder(tmp_path, format_, f"p=7/a.{format_}" if partitioned else "")
 
 
 def query_of(made: Folder, query: str) -> str:
-    is_partitioned = any(each.name == "p=a" for each in made.path.iterdir())
-    return f"SELECT *, 'q' FROM ({query})" if is_partitioned else query
+    is_partitioned = any(each.is_dir() for each in made.path.iterdir())
+    return f"SELECT *, 8 FROM ({query})" if is_partitioned else query
 
 
 async def test_a_statement_adds_one_file_with_its_rows(made: Folder) -> None:
@@ -162,6 +167,7 @@ async def test_columns_that_are_not_named_are_null(tmp_path: Path) -> None:
         ("json", "a.json.gz", "end with '.json.gz'"),
         ("csv", "p=a/a.csv.gz", "end with '.csv.gz'"),
         ("csv", "a.csv", "in files that are only read"),
+        ("parquet", "p=a/a.parquet", "other names or types than in its files"),
     ],
 )
 async def test_files_that_would_not_be_read_are_not_written(
@@ -171,6 +177,30 @@ async def test_files_that_would_not_be_read_are_not_written(
     before = made.files()
     with pytest.raises(InvalidQueryError, match=words):
         await made.insert(query_of(made, "SELECT 2, 'b'"))
+    assert made.files() == before
+
+
+async def test_values_of_partitions_are_those_of_their_folders(tmp_path: Path) -> None:
+    made = folder(tmp_path, "csv", "p=a/a.csv")
+    values = ["a/b", "a b", "%", "50%25", "ü", "x=y", "..", "a#b", "it's"]
+    listed = ", ".join(
+        "({}, 'v', '{}')".format(n, v.replace("'", "''")) for n, v in enumerate(values)
+    )
+    assert await made.insert(f"VALUES {listed}") == len(values)
+    found = await rows(made.session, "SELECT p FROM t WHERE v = 'v' ORDER BY id")
+    assert [each["p"] for each in found] == values
+
+
+async def test_a_full_disk_inserts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = folder(tmp_path, "parquet")
+    before = made.files()
+
+    def fail(*_args: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pa.ipc, "new_file", fail)
+    with pytest.raises(DiskFullError, match=r"the disk for rows .* is full"):
+        await made.insert(f"SELECT value, 'x' FROM range({2 * MANY})")
     assert made.files() == before
 
 
