@@ -211,6 +211,12 @@ OF_VALUES = (
         "SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM floats",
     ),
     KnownFault(
+        "cut-percentiles",
+        "`percentile_cont` and `quantile_cont` between two values cut their weight to six digits.",
+        Remedy.REWRITTEN,
+        "SELECT quantile_cont(v, 0.7) FROM t",
+    ),
+    KnownFault(
         "nan-in-statistics",
         "Rows with NaN in Parquet files are lost when row groups are pruned, in comparisons and "
         "top-k queries by a float.",

@@ -33,6 +33,7 @@ from caraway_engine.known_faults import (
     ordering,
     overflow,
     patterns,
+    percentiles,
     pulled_up,
     quantified,
     recursion,
@@ -154,6 +155,7 @@ def mend(
         or finer_moments.may_apply(words)
         or recursion.may_apply(lower)
         or row_values.may_apply(lower)
+        or percentiles.may_apply(lower)
     )
     if not may_apply or is_large(words):
         return None
@@ -295,6 +297,8 @@ def _mended(
         if has_lengths:
             is_needed |= lengths.mend(scope, types, names.name_of)
         is_needed |= _applied(_REMEDIES, scope, types)
+        if percentiles.may_apply(words):
+            is_needed |= percentiles.mend(scope, types)
         if has_right_joins:
             is_needed |= right_joins.mend(scope, types, also_full=swaps_full)
         if compares_columns and is_query:

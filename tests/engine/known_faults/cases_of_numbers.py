@@ -9,6 +9,22 @@ _NAN, _INF = float("nan"), float("inf")
 _TWO_HUNDRED_YEARS = dt.timedelta(days=73_049)
 
 OF_NUMBERS = (
+    answered("cut-percentiles", "SELECT quantile_cont(v, 0.7) FROM t", (38.0,)),
+    answered(
+        "cut-percentiles",
+        "SELECT k % 2 AS o, percentile_cont(0.3) WITHIN GROUP (ORDER BY w DESC) FROM u GROUP BY o",
+        (None, 5.0), (1, 1.0), (0, 4.2),
+    ),
+    answered(
+        "cut-percentiles",
+        "SELECT v, percentile_cont(v, 0.7) OVER (ORDER BY v ROWS 2 PRECEDING) FROM t WHERE v > 20",
+        (30, 30.0), (40, 37.0), (50, 44.0),
+    ),
+    answered(
+        "cut-percentiles",
+        "SELECT percentile_cont(0.0000001) WITHIN GROUP (ORDER BY c) FILTER (WHERE id > 0) FROM big",
+        (1.5000001,),
+    ),
     refused("integer-overflow", "SELECT x + 1 FROM big", "9223372036854775808 does not fit"),
     refused("integer-overflow", "SELECT 1 + x FROM big", "9223372036854775808 does not fit"),
     refused("integer-overflow", "SELECT x + id FROM big", "9223372036854775808 does not fit"),

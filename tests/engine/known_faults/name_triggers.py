@@ -63,6 +63,12 @@ TRIGGERS = {
         "floats", ("id", "g"), ("g + id",), ("f IN (0, 5, 6, 7)", "f NOT IN (-0.0, 1, 6, 7)"),
         ("count(f)",),
     ),
+    "cut-percentiles": Trigger(
+        "t", OF_T, ("v - 1",), ("v > 10",),
+        ("percentile_cont(0.7) WITHIN GROUP (ORDER BY v)", "quantile_cont(k + v, 0.3)",
+         "percentile_cont(0.1) WITHIN GROUP (ORDER BY v DESC)"),
+        shapes=("grouped", "nested"),
+    ),
     "moving-infinity": Trigger(
         "floats", ("id", "g", "f"),
         ("sum(f) OVER (ORDER BY id ROWS 1 PRECEDING)",

@@ -146,7 +146,7 @@ def test_what_reads_none(words: str) -> None:
     ("sql", "reads"),
     [
         ("SELECT t.a, CASE WHEN t.a THEN q.b END FROM t, (SELECT 1 AS b) q", False),
-        ("WITH c AS (SELECT 1 AS a) SELECT c.a, x.b FROM c JOIN s.x ON c.a = x.b", True),
+        ("WITH c AS (SELECT 1 AS a) SELECT c.a, x.b FROM c JOIN s.x ON c.a = x.b", False),
         ('SELECT t.a FROM t AS "T"', True),
         ("SELECT q.t.a FROM t AS q", True),
         ("SELECT list_append(a, 1) FROM t", True),
