@@ -21,13 +21,12 @@ _SORTED = "array_sort(__values, '{direction}')"
 _PLACE = "CAST(__p AS DOUBLE) * (array_length(__sorted) - 1)"
 _LOWER = "array_element(__sorted, CAST(floor(__place) AS BIGINT) + 1)"
 _UPPER = "array_element(__sorted, CAST(ceil(__place) AS BIGINT) + 1)"
-# Of equal infinities the difference is NaN.
+# The difference of infinities is NaN.
 _FORM = (
-    "CAST(CASE WHEN __lower = __upper THEN __lower "
-    "ELSE __lower + (__upper - __lower) * (__place - floor(__place)) END AS {type})"
+    "CAST(CASE WHEN __lower = __upper THEN __lower WHEN abs(__lower) = CAST('inf' AS DOUBLE) THEN "
+    "__lower + __upper ELSE __lower + (__upper - __lower) * (__place - floor(__place)) END "
+    "AS {type})"
 )
-
-
 # The engine refuses a share that is none where it computes the percentile.
 _CHECKED = "CASE WHEN __call IS NOT NULL THEN __form END"
 _MOST_ROWS = 100

@@ -22,7 +22,7 @@ OF_NUMBERS = (
     ),
     answered(
         "cut-percentiles",
-        "SELECT percentile_cont(0.0000001) WITHIN GROUP (ORDER BY c) FILTER (WHERE id > 0) FROM big",
+        "SELECT percentile_cont(0.0000001) WITHIN GROUP (ORDER BY c) FILTER (WHERE s > 0) FROM big",
         (1.5000001,),
     ),
     refused("integer-overflow", "SELECT x + 1 FROM big", "9223372036854775808 does not fit"),
