@@ -4,6 +4,19 @@ from caraway_engine.known_faults.known_fault import KnownFault, Remedy
 
 OF_PLANS = (
     KnownFault(
+        "windows-by-chance",
+        "A window that random values sort is an error if its SELECT reads no column.",
+        Remedy.REWRITTEN,
+        "SELECT row_number() OVER (ORDER BY random()) FROM t",
+    ),
+    KnownFault(
+        "parts-in-parentheses",
+        "A part of ROLLUP, CUBE and GROUPING SETS that begins with parentheses and does not end "
+        "with them is a syntax error.",
+        Remedy.REWRITTEN,
+        "SELECT count(*) FROM t GROUP BY ROLLUP ((k) + 1)",
+    ),
+    KnownFault(
         "distinct-from-too-far",
         "AND and OR after IS DISTINCT FROM are read as a part of its right side.",
         Remedy.REWRITTEN,

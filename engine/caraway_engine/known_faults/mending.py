@@ -24,6 +24,7 @@ from caraway_engine.known_faults import (
     float_forms,
     floats,
     free_frames,
+    grouping_parts,
     joining,
     lengths,
     merged_lists,
@@ -36,6 +37,7 @@ from caraway_engine.known_faults import (
     percentiles,
     pulled_up,
     quantified,
+    random_keys,
     recursion,
     repeated,
     repeated_keys,
@@ -156,6 +158,7 @@ def mend(
         or recursion.may_apply(lower)
         or row_values.may_apply(lower)
         or percentiles.may_apply(lower)
+        or random_keys.may_apply(lower)
     )
     if not may_apply or is_large(words):
         return None
@@ -297,6 +300,8 @@ def _mended(
         if has_lengths:
             is_needed |= lengths.mend(scope, types, names.name_of)
         is_needed |= _applied(_REMEDIES, scope, types)
+        if random_keys.may_apply(words):
+            is_needed |= random_keys.mend(scope, types)
         if percentiles.may_apply(words):
             is_needed |= percentiles.mend(scope, types)
         if has_right_joins:
@@ -316,7 +321,8 @@ def _mended(
         names.keep()
     if not is_needed and not is_guarded:
         return None
-    return RewrittenStatement(syntax.restored(statement), is_needed)
+    text = syntax.restored(statement)
+    return RewrittenStatement(grouping_parts.closed(text) or text, is_needed)
 
 
 def _applied(guards: Sequence[Guard], scope: SelectScope, types: Types) -> bool:

@@ -48,7 +48,7 @@ def may_apply(words: str) -> bool:
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
-    """Write percentiles as what is between two sorted values; return whether there were any."""
+    """Compute percentiles from two sorted values; return whether there were any."""
     found = [each for each in map(_read, list(scope.expressions())) if each is not None]
     known = types.types_of(scope, [each.value for each in found])
     numbers = [
@@ -97,7 +97,7 @@ def _is_share(tree: Tree) -> bool:
 def _is_known(tree: Tree) -> bool:
     """Return whether an expression is a literal from 0 to 1."""
     inner = syntax.unnested(tree)
-    value = inner["Value"]["value"] if syntax.kind(inner) == "Value" else None
+    value = inner["Value"]["value"] if syntax.kind(inner) == "Value" else {}
     return syntax.kind(value) == "Number" and 0 <= float(value["Number"][0]) <= 1
 
 

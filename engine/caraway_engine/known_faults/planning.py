@@ -18,6 +18,7 @@ from caraway_engine.known_faults import (
     embedded,
     empty_sides,
     free_frames,
+    grouping_parts,
     hidden_names,
     leaves,
     listed,
@@ -64,6 +65,7 @@ def planned(
         InvalidQueryError: no safe form is known, or the statement is nested too deeply for it.
         Exception: the engine cannot plan the statement as it is.
     """
+    sql = grouping_parts.closed(sql) or sql
     sql = distinct_from.regrouped(sql) or sql
     types = Types(context, parameters, known)
     sql = clock_times.aligned(sql, types) or sql

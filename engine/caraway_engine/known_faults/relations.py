@@ -1,4 +1,4 @@
-"""What is known of relations that the engine reads wrongly."""
+"""Names the relations that the engine reads wrongly."""
 
 from dataclasses import dataclass
 

@@ -8,6 +8,41 @@ _DAYS = "(VALUES (TIMESTAMP '2024-01-01 10:00:00'), (TIMESTAMP '2024-01-02 09:00
 
 OF_ORDERS = (
     answered(
+        "windows-by-chance",
+        "SELECT row_number() OVER (ORDER BY random()) FROM t",
+        (1,),
+        (2,),
+        (3,),
+        (4,),
+        (5,),
+    ),
+    answered(
+        "windows-by-chance",
+        "SELECT n FROM (SELECT *, ntile(2) OVER (PARTITION BY 1 ORDER BY uuid()) AS n FROM t) q",
+        (1,),
+        (1,),
+        (1,),
+        (2,),
+        (2,),
+    ),
+    answered(
+        "parts-in-parentheses",
+        "SELECT count(*) FROM t GROUP BY ROLLUP ((k) + 1)",
+        (1,),
+        (1,),
+        (1,),
+        (2,),
+        (5,),
+    ),
+    answered(
+        "parts-in-parentheses",
+        "SELECT (nested.s)['a'], count(*) FROM nested GROUP BY GROUPING SETS ((nested.s)['a'], ())",
+        (1, 1),
+        (2, 1),
+        (None, 1),
+        (None, 3),
+    ),
+    answered(
         "false-orders",
         "SELECT max(v) OVER (ORDER BY v DESC ROWS 1 PRECEDING) AS m FROM t ORDER BY m LIMIT 1",
         (20,),

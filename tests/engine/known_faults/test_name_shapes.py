@@ -27,6 +27,8 @@ WITHOUT = {
     "chance-compared": "the rows are random; see test_chance",
     "chance-in-groups": "the rows are random; see test_chance",
     "chance-moved": "the rows are random; see test_chance",
+    "windows-by-chance": "the rows are random; see test_random_keys",
+    "parts-in-parentheses": "a syntax error; see test_grouping_parts",
     "cancelled-xor": "DuckDB has a function instead of the sign; see test_xors",
     "bare-names": "a setting; see tests/differential/test_joins.py",
 }
