@@ -153,11 +153,12 @@ def over(written: Written, source: pa.Table) -> Session:
     return session({"t": spec, "s": MemoryTable(source.schema, source)})
 
 
-async def check_random(folder: Path, count: int, seed: int) -> dict[str, int]:
+async def check_random(folder: Path, count: int, seed: int, version: int = 2) -> dict[str, int]:
     """Compare statements with DuckDB, and return how many were carried out and refused."""
     statements = Statements(random.Random(seed))
     judge = duckdb.connect()
-    written = written_tables.create(folder, SCHEMA)
+    properties = {"format-version": str(version)}
+    written = written_tables.create(folder, SCHEMA, properties=properties)
     tally = {"changed": 0, "twice": 0}
     for number in range(count):
         if number % 8 == 0:  # Deletes of earlier statements apply to later ones.
@@ -188,8 +189,9 @@ async def check_random(folder: Path, count: int, seed: int) -> dict[str, int]:
     return tally
 
 
-async def test_random_writes_are_those_of_another_engine(tmp_path: Path) -> None:
-    tally = await check_random(tmp_path, 40, 3)
+@pytest.mark.parametrize("version", [1, 2])
+async def test_random_writes_are_those_of_another_engine(tmp_path: Path, version: int) -> None:
+    tally = await check_random(tmp_path, 40, 3, version)
     assert tally["changed"] > 30, tally
 
 

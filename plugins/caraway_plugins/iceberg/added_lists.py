@@ -42,8 +42,15 @@ class AddedList:
     assigned_rows: int
 
 
+def records(content: bytes) -> list[dict[str, Any]]:
+    """Return what a list says of its manifests."""
+    return [dict(each) for each in fastavro.reader(io.BytesIO(content))]
+
+
 def manifest_list(
-    snapshot: ListedSnapshot, before: bytes | None, added: Sequence[Mapping[str, Any]]
+    snapshot: ListedSnapshot,
+    before: Sequence[Mapping[str, Any]],
+    added: Sequence[Mapping[str, Any]],
 ) -> AddedList:
     """Return the list of a snapshot: the manifests of the list before it, and those added.
 
@@ -52,10 +59,9 @@ def manifest_list(
     """
     version, number = snapshot.version, snapshot.sequence_number
     numbered = {"sequence_number": number, "min_sequence_number": number}
-    records = [{**each, **numbered} for each in added]
-    if before is not None:
-        records += [_kept(each, version) for each in fastavro.reader(io.BytesIO(before))]
-    assigned = _assign_row_ids(records, snapshot.next_row_id) if version > 2 else 0
+    listed = [{**each, **numbered} for each in added]
+    listed += [_kept(each, version) for each in before]
+    assigned = _assign_row_ids(listed, snapshot.next_row_id) if version > 2 else 0
     parent = "null" if snapshot.parent_id is None else str(snapshot.parent_id)
     metadata = {
         "snapshot-id": str(snapshot.id),
@@ -65,17 +71,17 @@ def manifest_list(
     }
     out = io.BytesIO()
     schema = avro_schemas.LIST_SCHEMAS[version]
-    fastavro.writer(out, schema, records, _CODEC, metadata=metadata)
+    fastavro.writer(out, schema, listed, _CODEC, metadata=metadata)
     return AddedList(out.getvalue(), assigned)
 
 
-def _assign_row_ids(records: Sequence[dict[str, Any]], first: int) -> int:
+def _assign_row_ids(listed: Sequence[dict[str, Any]], first: int) -> int:
     """Give the rows of data manifests that have no ids those from `first` on; return how many.
 
     Manifests have none that are added, or are of snapshots before the table had version 3.
     """
     next_id = first
-    for each in records:
+    for each in listed:
         if each["content"] == _DATA and each.get("first_row_id") is None:
             each["first_row_id"] = next_id
             next_id += each["added_rows_count"] + each["existing_rows_count"]

@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_plugins.iceberg.added_manifests import AddedFile, Content
+from caraway_plugins.iceberg.replaced_files import RemovedFiles
 
 _MAIN = "main"
 _VERSIONS_KEPT = "write.metadata.previous-versions-max"
 _USUALLY_KEPT = 100
 _TOTALS = (
-    ("total-data-files", "added-data-files"),
-    ("total-records", "added-records"),
-    ("total-files-size", "added-files-size"),
-    ("total-delete-files", "added-delete-files"),
-    ("total-position-deletes", "added-position-deletes"),
-    ("total-equality-deletes", "added-equality-deletes"),
+    ("total-data-files", "added-data-files", "deleted-data-files"),
+    ("total-records", "added-records", "deleted-records"),
+    ("total-files-size", "added-files-size", "removed-files-size"),
+    ("total-delete-files", "added-delete-files", ""),
+    ("total-position-deletes", "added-position-deletes", ""),
+    ("total-equality-deletes", "added-equality-deletes", ""),
 )
+"""Each total, with the fields of what a snapshot adds to it and takes from it."""
+_NONE = RemovedFiles()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,10 @@ class AddedSnapshot:
     notes: Mapping[str, str] = field(default_factory=dict)
     """The other fields of its summary."""
 
-    @property
-    def operation(self) -> str:
-        """The name of the kind of write, as other programs know it."""
+    def operation(self, removed: RemovedFiles = _NONE) -> str:
+        """Return the name of the kind of write, as other programs know it."""
         data, deletes = self.files.get("data"), self.files.get("deletes")
-        if not deletes:
+        if not deletes and not removed.files:
             return "append"
         return "overwrite" if data else "delete"
 
@@ -44,6 +46,7 @@ class AddedSnapshot:
         timestamp_ms: int,
         manifest_list: str,
         assigned_rows: int = 0,
+        removed: RemovedFiles = _NONE,
     ) -> dict[str, Any]:
         """Return the snapshot as JSON, as one that follows the current one of some metadata."""
         parent = current(metadata)
@@ -51,7 +54,7 @@ class AddedSnapshot:
             "snapshot-id": self.id,
             "timestamp-ms": timestamp_ms,
             "manifest-list": manifest_list,
-            "summary": self._summary(parent),
+            "summary": self._summary(parent, removed),
             "schema-id": metadata["current-schema-id"],
         }
         if metadata["format-version"] > 1:
@@ -60,7 +63,7 @@ class AddedSnapshot:
             made |= {"first-row-id": next_row_id(metadata), "added-rows": assigned_rows}
         return made if parent is None else {**made, "parent-snapshot-id": parent["snapshot-id"]}
 
-    def _summary(self, parent: Mapping[str, Any] | None) -> dict[str, str]:
+    def _summary(self, parent: Mapping[str, Any] | None, removed: RemovedFiles) -> dict[str, str]:
         data, deletes = self.files.get("data", ()), self.files.get("deletes", ())
         sizes = [each.size_bytes for each in (*data, *deletes)]
         added = {
@@ -69,16 +72,20 @@ class AddedSnapshot:
             "added-files-size": sum(sizes),
             "added-delete-files": len(deletes),
             "added-position-deletes": _rows(deletes),
+            "deleted-data-files": removed.files,
+            "deleted-records": removed.rows,
+            "removed-files-size": removed.bytes,
         }
         before = {} if parent is None else parent.get("summary", {})
         totals = {}
-        for total, name in _TOTALS:
+        for total, name, taken in _TOTALS:
             # Without a total of before, none is known now.
             if parent is None or str(before.get(total, "")).isdigit():
-                totals[total] = int(before.get(total, 0)) + added.get(name, 0)
+                change = added.get(name, 0) - added.get(taken, 0)
+                totals[total] = int(before.get(total, 0)) + change
         counts = {**{k: v for k, v in added.items() if v}, **totals}
         said = {k: str(v) for k, v in counts.items()}
-        return {"operation": self.operation, **said, **self.notes}
+        return {"operation": self.operation(removed), **said, **self.notes}
 
 
 def _rows(files: Sequence[AddedFile]) -> int:

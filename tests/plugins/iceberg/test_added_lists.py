@@ -22,7 +22,8 @@ def made_list(
     version: int, before: bytes | None, *added: dict[str, Any], next_row_id: int = 0
 ) -> AddedList:
     snapshot = ListedSnapshot(version, 2, 1, 6, next_row_id)
-    return added_lists.manifest_list(snapshot, before, added)
+    records = [] if before is None else added_lists.records(before)
+    return added_lists.manifest_list(snapshot, records, added)
 
 
 def records_of(content: bytes) -> list[Any]:

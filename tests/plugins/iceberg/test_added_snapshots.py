@@ -41,7 +41,7 @@ def metadata(*snapshots: Any, **others: Any) -> dict[str, Any]:
     ],
 )
 def test_operations(files: Any, operation: str) -> None:
-    assert AddedSnapshot(1, files).operation == operation
+    assert AddedSnapshot(1, files).operation() == operation
 
 
 def test_totals_count_on_where_they_are_known() -> None:

@@ -21,11 +21,13 @@ from caraway_plugins.iceberg import (
     added_manifests,
     added_snapshots,
     read_metadata,
+    replaced_files,
 )
 from caraway_plugins.iceberg.added_lists import ListedSnapshot
 from caraway_plugins.iceberg.added_manifests import AddedFile, Content, WrittenSpec
 from caraway_plugins.iceberg.added_snapshots import AddedSnapshot
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
+from caraway_plugins.iceberg.replaced_files import RemovedFiles
 from caraway_plugins.sources.iceberg import opening
 from caraway_plugins.sources.iceberg.opening import OpenedTable
 from caraway_plugins.sources.iceberg.writing import catalogs, formats, written
@@ -69,6 +71,9 @@ class SnapshotWrite:
         self._title, self._nothing = title, nothing
         self._request = written.request_of(table)
         self._is_settled = False
+        self._replaced: frozenset[str] = frozenset()
+        self._rewritten: list[str] = []
+        """The manifests of the last try that are those of others without replaced files."""
         self.opened = opened
         self.snapshot_id = secrets.randbits(62) + 1
         location = opened.metadata.location
@@ -130,8 +135,16 @@ class SnapshotWrite:
         )
         return found
 
-    def commit(self, files: Files, count: int, base: Base | None = None) -> None:
+    def commit(
+        self,
+        files: Files,
+        count: int,
+        base: Base | None = None,
+        replaced: frozenset[str] = frozenset(),
+    ) -> None:
         """Commit files of a statement for `count` rows; with `base`, rows of it are changed.
+
+        `replaced` are the locations of data files that are taken out of the table.
 
         Raises:
             QueryError: it is not committed. The message says where that is not known.
@@ -144,6 +157,7 @@ class SnapshotWrite:
         notes = {_MARK: write_marks.current(), _COUNT: str(count)}
         added = AddedSnapshot(self.snapshot_id, every, notes)
         self._is_settled = True
+        self._replaced = replaced
         try:
             self._commit(added, manifests, base)
         except DatasetError as exc:
@@ -195,7 +209,8 @@ class SnapshotWrite:
             self._look_up(exc)
             return True
         if not is_committed:
-            self._metadata.delete_file(snapshot["manifest-list"])
+            for location in (snapshot["manifest-list"], *self._rewritten):
+                self._metadata.delete_file(location)
         return is_committed
 
     def _snapshot(
@@ -204,16 +219,19 @@ class SnapshotWrite:
         """Return the snapshot as one that follows the current one, with its list written."""
         document = self.opened.document
         parent = added_snapshots.current(document)
-        before = None if parent is None else self._list_before(parent)
+        before = b"" if parent is None else self._list_before(parent)
         listed = ListedSnapshot(
-            self._version,
+            self.version,
             added.id,
             None if parent is None else parent["snapshot-id"],
             added_snapshots.next_sequence_number(document),
             added_snapshots.next_row_id(document),
         )
         try:
-            made = added_lists.manifest_list(listed, before, manifests)
+            kept, removed = self._kept(added_lists.records(before) if before else [])
+            made = added_lists.manifest_list(listed, kept, manifests)
+        except DatasetError:
+            raise
         # fastavro raises many kinds of exceptions for damaged files.
         except Exception as exc:
             raise DatasetError(
@@ -222,10 +240,34 @@ class SnapshotWrite:
         name = f"snap-{added.id}-{uuid.uuid4()}.avro"
         location = self._metadata.write(io.BytesIO(made.content), name)
         now_ms = max(time.time_ns() // 1_000_000, int(document["last-updated-ms"]))
-        return added.document(document, now_ms, location, made.assigned_rows)
+        return added.document(document, now_ms, location, made.assigned_rows, removed)
+
+    def _kept(
+        self, before: Sequence[Mapping[str, Any]]
+    ) -> tuple[Sequence[Mapping[str, Any]], RemovedFiles]:
+        """Return the manifests of before without the files that are replaced."""
+        self._rewritten, removed = [], RemovedFiles()
+        if not self._replaced:
+            return before, removed
+        kept: list[Mapping[str, Any]] = []
+        for each in before:
+            content = self.opened.files.place(each["manifest_path"]).read("a manifest")
+            made = replaced_files.rewritten(content, each, self._replaced, self.snapshot_id)
+            if made is None:
+                kept.append(each)
+                continue
+            name = f"{uuid.uuid4()}-r{len(self._rewritten)}.avro"
+            location = self._metadata.write(io.BytesIO(made.content), name)
+            self._rewritten.append(location)
+            kept.append({**made.listed, "manifest_path": location})
+            removed += made.removed
+        if removed.files != len(self._replaced):
+            raise DatasetError("invalid", "its manifests lack files whose rows are changed")
+        return kept, removed
 
     @property
-    def _version(self) -> int:
+    def version(self) -> int:
+        """The version of the format of the table."""
         return int(self.opened.document["format-version"])
 
     def _list_before(self, parent: Mapping[str, Any]) -> bytes:
@@ -252,7 +294,7 @@ class SnapshotWrite:
                 schema = self.schema_document()
                 id_ = self.snapshot_id
                 written_bytes = added_manifests.manifest(
-                    content, schema, spec, id_, of_spec, self._version
+                    content, schema, spec, id_, of_spec, self.version
                 )
                 name = f"{uuid.uuid4()}-m{len(made)}.avro"
                 location = self._metadata.write(io.BytesIO(written_bytes), name)

@@ -1,4 +1,4 @@
-"""What statements may write to tables of each version of the format."""
+"""The statements that write tables of each version of the format."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ def refusal(document: Mapping[str, Any], is_change: bool) -> str | None:
     `document` is the metadata of the table.
     """
     version = int(document["format-version"])
-    if is_change and version < _CHANGED:
-        return (
-            f"a table of version {version} of the format takes INSERT alone; upgrade it to "
-            f"version {_CHANGED} (its property format-version)"
-        )
     if is_change and version > _CHANGED:
         return (
             f"a table of version {version} of the format takes INSERT alone, because deletion "

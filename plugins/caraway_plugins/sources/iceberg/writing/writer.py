@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +14,17 @@ from caraway_core.errors import DatasetError, ExecutionError
 from caraway_core.protocols.remote import FILE, IS_ADDED, POSITION
 from caraway_core.statements.definitions import TableDefinition
 from caraway_core.tables import RemoteTable, TableSpec
+from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.iceberg.added_manifests import AddedFile, WrittenSpec
 from caraway_plugins.sources.iceberg import describing, opening, planning
-from caraway_plugins.sources.iceberg.scanning import PlacedIcebergTable
+from caraway_plugins.sources.iceberg.scanning import IcebergScanner, PlacedIcebergTable
 from caraway_plugins.sources.iceberg.writing import commits, row_files, written
 from caraway_plugins.sources.iceberg.writing.adding import AddedRows, WritingStatement
 from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
 from caraway_plugins.sources.iceberg.writing.creating import IcebergCreation, IcebergDrop
 
+_WITH_DELETES = 2
+"""The first version of the format in which files delete rows of others."""
 _NOT_INSERTED, _NOT_CHANGED = "no row was inserted", "no row was changed"
 
 
@@ -117,23 +121,48 @@ class IcebergReplacement(WritingStatement):
             new = batch.filter(batch.column(IS_ADDED))
             if new.num_rows:
                 added.add(new.select(self._table.schema.names))
-        if count:
-            deletes = self._deletes(write, places)
-            write.commit({"data": added.finish(), "deletes": deletes}, count, self._base)
+        if not count:
+            return 0
+        positions = self._positions(write, places)
+        if write.version < _WITH_DELETES:
+            for batch in self._left(positions):
+                added.add(batch)
+            replaced = frozenset(positions)
+            write.commit({"data": added.finish()}, count, self._base, replaced)
+            return count
+        deletes = self._deletes(write, positions)
+        write.commit({"data": added.finish(), "deletes": deletes}, count, self._base)
         return count
 
     @property
     def _base(self) -> Base:
         return Base(self._placed.snapshot_id)
 
-    def _deletes(
+    def _positions(
         self, write: SnapshotWrite, places: dict[str, list[np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Return the positions of the rows that go, in their order, by file."""
+        found = {each: np.sort(np.concatenate(places[each])) for each in sorted(places)}
+        if any((np.diff(each) == 0).any() for each in found.values()):
+            raise write.refused("a row would be changed by more than one row of the source")
+        return found
+
+    def _left(self, gone: dict[str, np.ndarray]) -> Iterator[pa.RecordBatch]:
+        """Yield the other rows of files that lose rows."""
+        chosen = tuple(each for each in self._placed.files if each.location in gone)
+        files = replace(self._placed, files=chosen)
+        names = self._table.schema.names
+        for batch in IcebergScanner().scan(files, RowRequest([*names, FILE, POSITION])):
+            positions = gone[batch.column(FILE)[0].as_py()]
+            is_left = ~np.isin(batch.column(POSITION).to_numpy(), positions)
+            if is_left.any():
+                yield batch.filter(pa.array(is_left)).select(names).cast(self._table.schema)
+
+    def _deletes(
+        self, write: SnapshotWrite, gone: dict[str, np.ndarray]
     ) -> list[tuple[WrittenSpec, list[AddedFile]]]:
         by_spec: dict[int, list[AddedFile]] = defaultdict(list)
-        for location in sorted(places):
-            positions = np.sort(np.concatenate(places[location]))
-            if (np.diff(positions) == 0).any():
-                raise write.refused("a row would be changed by more than one row of the source")
+        for location, positions in gone.items():
             spec_id, partition = self._placed.partitions[location]
             by_spec[spec_id].append(
                 row_files.write_positions(write.data, location, positions, partition)

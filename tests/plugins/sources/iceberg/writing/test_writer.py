@@ -70,9 +70,12 @@ def test_values_of_all_types_arrive_in_one_snapshot(
     assert repr(written.own_rows()) == repr([each for each in EXPECTED for _ in range(2)])
 
 
+@pytest.mark.parametrize("version", ["1", "2"])
 @pytest.mark.parametrize("partitions", PARTITIONS, ids=str)
-def test_rows_are_replaced_by_their_places(tmp_path: Path, partitions: list[Partition]) -> None:
-    written = create(tmp_path, partitions=partitions)
+def test_rows_are_replaced_by_their_places(
+    tmp_path: Path, partitions: list[Partition], version: str
+) -> None:
+    written = create(tmp_path, partitions=partitions, properties={"format-version": version})
     written.insert(ROWS)
     written.insert(ROWS.slice(2))
     placed, rows = written.placed()
