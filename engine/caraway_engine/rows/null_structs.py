@@ -1,10 +1,11 @@
 """Gives the fields of NULL structs NULL, because DataFusion 55 reads them without the structs.
 
 Arrow leaves open what the fields of a NULL struct hold. pyarrow writes 0 and empty texts there, and
-`s['a']` would return them.
+`s['a']` would return them. NULL maps may have entries.
 """
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from caraway_core.tables.structs import has_structs
 
@@ -26,6 +27,7 @@ def _mended(array: pa.Array) -> pa.Array:
     if types.is_struct(type_):
         return _struct(array)
     if types.is_map(type_):
+        array = _without_hidden_entries(array)
         parts = [array.keys, _mended(array.items)]
         return _list(array, pa.StructArray.from_arrays(parts, fields=list(type_.field(0).type)))
     if types.is_list(type_) or types.is_large_list(type_):
@@ -33,6 +35,17 @@ def _mended(array: pa.Array) -> pa.Array:
     if types.is_fixed_size_list(type_):
         return _fixed_list(array)
     return array
+
+
+def _without_hidden_entries(array: pa.MapArray) -> pa.MapArray:
+    """Return maps of which NULL ones have no entries, which `m['k']` would find."""
+    if not array.null_count:
+        return array
+    offsets = array.offsets
+    has_entries = pc.not_equal(offsets[1:], offsets[:-1])
+    if not pc.any(pc.and_(array.is_null(), has_entries)).as_py():
+        return array
+    return array.take(pa.array(range(len(array)), pa.int64()))
 
 
 def _struct(array: pa.StructArray) -> pa.Array:

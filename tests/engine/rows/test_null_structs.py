@@ -147,3 +147,19 @@ async def test_the_engine_still_needs_it() -> None:
     """Once this fails, the engine has the fix, and the remedy can be removed."""
     batch = pa.record_batch({"s": pa.array([{"a": 1}, None])})
     assert read(batch, "s['a']") == [[1, 0]]
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_null_maps_have_no_entries(start: int) -> None:
+    made = pa.array([[("k", 0)], [("k", 1)], [("k", 2)], None], pa.map_(pa.string(), pa.int64()))
+    nulls = pa.py_buffer(bytes([0b0101]))
+    buffers = [nulls, made.buffers()[1]]
+    pairs = [made.keys, made.items]
+    entries = pa.StructArray.from_arrays(pairs, fields=list(made.type.field(0).type))
+    hidden = pa.Array.from_buffers(made.type, 4, buffers, children=[entries]).slice(start)
+    batch = pa.record_batch({"m": hidden})
+    assert read(batch, "m['k']")[0][1 - start] == 1
+    masked = with_null_fields(batch)
+    masked.validate(full=True)
+    assert masked.column("m").to_pylist() == hidden.to_pylist()
+    assert read(masked, "m['k']") == [[0, None, 2, None][start:]]
