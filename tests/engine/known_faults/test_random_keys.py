@@ -21,13 +21,20 @@ def of() -> Asked:
         "SELECT row_number() OVER (ORDER BY random() DESC) AS n FROM x",
         "SELECT row_number() OVER (PARTITION BY 1 ORDER BY uuid()) AS n FROM x",
         "SELECT row_number() OVER (ORDER BY 1, random()) AS n FROM x",
-        "SELECT count(*) OVER w AS n FROM x WINDOW w AS (ORDER BY random())",
+        "SELECT count(*) OVER w AS n FROM x WINDOW w AS (ORDER BY random() ROWS UNBOUNDED PRECEDING)",
         "SELECT n FROM (SELECT *, row_number() OVER (ORDER BY random()) AS n FROM x) q",
         "WITH c AS (SELECT row_number() OVER (ORDER BY random()) AS n FROM x) SELECT n FROM c",
     ],
 )
 def test_rows_are_numbered(of: Asked, sql: str) -> None:
     assert of.mended(sql) == [(1,), (2,), (3,), (4,)]
+
+
+def test_random_columns_are_sorted_and_compared_once(of: Asked) -> None:
+    """The engine computes a random key of a window again to find its peers."""
+    sql = "SELECT count(*) OVER (ORDER BY r) AS n FROM (SELECT *, random() AS r FROM x) q"
+    for _ in range(20):
+        assert of.mended(sql) == [(1,), (2,), (3,), (4,)]
 
 
 def test_names_and_other_statements_stay(of: Asked) -> None:
