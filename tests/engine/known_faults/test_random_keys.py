@@ -21,7 +21,7 @@ def of() -> Asked:
         "SELECT row_number() OVER (ORDER BY random() DESC) AS n FROM x",
         "SELECT row_number() OVER (PARTITION BY 1 ORDER BY uuid()) AS n FROM x",
         "SELECT row_number() OVER (ORDER BY 1, random()) AS n FROM x",
-        "SELECT count(*) OVER w AS n FROM x WINDOW w AS (ORDER BY random() ROWS UNBOUNDED PRECEDING)",
+        "SELECT count(*) OVER w AS n FROM x WINDOW w AS (ORDER BY random() ROWS 9 PRECEDING)",
         "SELECT n FROM (SELECT *, row_number() OVER (ORDER BY random()) AS n FROM x) q",
         "WITH c AS (SELECT row_number() OVER (ORDER BY random()) AS n FROM x) SELECT n FROM c",
     ],
