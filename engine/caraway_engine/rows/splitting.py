@@ -19,11 +19,14 @@ from caraway_core.protocols.fleet import Split
 from caraway_engine.rows import plain
 
 _KEPT = 16
-_CHUNK_BYTES = 8 * 1024 * 1024
+_CHUNK_BYTES = 4 * 1024 * 1024
 _MOST_BYTES = 1024**3
 """A text column ends at 2 GiB."""
 _BATCH_ROWS = 64 * 1024
-_contexts: OrderedDict[int, SessionContext] = OrderedDict()
+_LEAST_ROWS = 8 * 1024
+_ROOM_BYTES = 32 * 1024 * 1024
+"""The engine allocates a batch for each partition, with 8 bytes and more for each value."""
+_contexts: OrderedDict[tuple[int, int], SessionContext] = OrderedDict()
 _lock = Lock()
 
 
@@ -36,7 +39,7 @@ async def split(table: pa.Table, by: Split) -> tuple[pa.Table, ...]:
     schema = pa.schema(list(table.schema)[: len(table.schema) - by.extra])
     if by.count == 1:
         return (table.select(list(range(len(schema)))),)
-    context = _context(by.count)
+    context = _context(by.count, _batch_rows(by.count, table.num_columns))
     plan = await asyncio.to_thread(_plan, context, table, by)
     running = (_collect(context, plan, number, schema) for number in range(by.count))
     # Read all partitions at once: they share one input, which stops while one is not read.
@@ -100,20 +103,30 @@ def _repartitioning(plan: ExecutionPlan, by: Split) -> ExecutionPlan:
     )
 
 
-def _context(partitions: int) -> SessionContext:
+def _batch_rows(partitions: int, columns: int) -> int:
+    """Return how many rows the engine joins to a batch: fewer copies, unless they are wide."""
+    rows = _BATCH_ROWS
+    while rows > _LEAST_ROWS and rows * partitions * columns * 8 > _ROOM_BYTES:
+        rows //= 2
+    return rows
+
+
+def _context(partitions: int, batch_rows: int) -> SessionContext:
+    key = partitions, batch_rows
     with _lock:
-        context = _contexts.pop(partitions, None) or _made(partitions)
-        _contexts[partitions] = context
+        context = _contexts.pop(key, None) or _made(partitions, batch_rows)
+        _contexts[key] = context
         if len(_contexts) > _KEPT:
             _contexts.popitem(last=False)
         return context
 
 
-def _made(partitions: int) -> SessionContext:
+def _made(partitions: int, batch_rows: int) -> SessionContext:
     options = {
         "datafusion.optimizer.hash_join_single_partition_threshold": "0",
         "datafusion.optimizer.hash_join_single_partition_threshold_rows": "0",
         "datafusion.optimizer.enable_dynamic_filter_pushdown": "false",
+        "datafusion.execution.batch_size": str(batch_rows),
     }
     config = SessionConfig().with_target_partitions(partitions)
     for name, value in options.items():

@@ -112,9 +112,11 @@ def test_table_without_rows_gives_as_many_without() -> None:
 
 
 ELSEWHERE = f"""
+import os
 import pyarrow as pa
 from {__name__} import WORDS, places
-print(sorted(places(WORDS, pa.string(), 7).items()))
+print(sorted(places(WORDS, pa.string(), 7).items()), flush=True)
+os._exit(0)  # Threads of the engine may outlive the interpreter, which then aborts.
 """
 WORDS = [None, "", "a", "ä", "longer than twelve bytes", *map(str, range(50))]
 
@@ -124,6 +126,14 @@ def test_another_process_parts_alike() -> None:
         [sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, timeout=60, check=True
     )
     assert other.stdout.strip() == repr(sorted(places(WORDS, pa.string(), 7).items()))
+
+
+@pytest.mark.parametrize(
+    ("partitions", "columns", "rows"),
+    [(2, 12, 65_536), (8, 12, 32_768), (16, 200, 8_192), (64, 2_000, 8_192), (2, 0, 65_536)],
+)
+def test_batches_of_wide_rows_are_short(partitions: int, columns: int, rows: int) -> None:
+    assert splitting._batch_rows(partitions, columns) == rows
 
 
 def test_splits_at_once_do_not_meet() -> None:
