@@ -22,6 +22,7 @@ from caraway_core.tables.files import (
     StoreKind,
     StoreSpec,
 )
+from caraway_core.tables.ranges import ColumnRange
 
 if TYPE_CHECKING:
     # The operator checks places for results without pyarrow, which its image lacks.
@@ -94,6 +95,11 @@ class TableSpec:
     def row_count(self) -> int | None:
         """The number of rows, as far as it is known without reading it; may be an estimate."""
         return None
+
+    @property
+    def ranges(self) -> tuple[tuple[str, ColumnRange], ...]:
+        """The ranges of some columns, as its source says; values may be outside of them."""
+        return ()
 
     @property
     def is_external(self) -> bool:
@@ -194,6 +200,7 @@ class FilesTable(TableSpec):
     scans: tuple[FileScan, ...] = field()
     row_count: int | None = None
     writer: RemoteTable | None = None
+    ranges: tuple[tuple[str, ColumnRange], ...] = ()
 
     @property
     def written(self) -> RemoteTable | None:

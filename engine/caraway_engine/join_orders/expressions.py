@@ -5,7 +5,8 @@ from typing import Any
 
 from datafusion import Expr
 
-from caraway_engine.join_orders.facts import ColumnFacts, number_of
+from caraway_core.tables.ranges import number_of
+from caraway_engine.join_orders.facts import ColumnFacts
 from caraway_engine.statements import plan_nodes
 from caraway_engine.statements.plan_nodes import HiddenError
 

@@ -5,8 +5,6 @@ Facts may be wrong: then a plan takes longer, but its rows are the same.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 
 from caraway_core.ids import TableName
 
@@ -41,17 +39,3 @@ class RowFacts:
 
 FactsOf = Callable[[TableName], RowFacts | None]
 """Returns the facts of a table, or None if nothing is known."""
-
-
-def number_of(value: object) -> float | None:
-    """Return a value as a number that orders like it, or None for other types."""
-    match value:
-        case bool():
-            return None
-        case int() | float() | Decimal():
-            return float(value)
-        case datetime():
-            return value.timestamp() / 86_400
-        case date():
-            return float((value - date(1970, 1, 1)) / timedelta(days=1))
-    return None

@@ -8,7 +8,8 @@ from random import Random
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_engine.join_orders.facts import ColumnFacts, RowFacts, number_of
+from caraway_core.tables.ranges import number_of
+from caraway_engine.join_orders.facts import ColumnFacts, RowFacts
 from caraway_engine.rows import choosing
 
 _SAMPLE_ROWS, _RUN_ROWS = 8192, 1024

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FileScan, FilesTable, structs
+from caraway_core.tables import FileScan, FilesTable, ranges, structs
 from caraway_plugins.sources import file_columns, partitions, schemas, shapes
 from caraway_plugins.sources.formats import FileKind
 from caraway_plugins.sources.listing import FileListing
@@ -64,7 +64,15 @@ def assemble(
     by_name = {field.name: field for field in partition_columns}
     scans = tuple(_scan(storage, listing, *each, params, by_name) for each in groups)
     typed = schemas.viewed(pa.schema(partition_columns)) if is_parquet else partition_columns
-    return FilesTable(pa.schema([*columns, *(typed if keys else ())]), scans)
+    found = ranges.together(file.ranges for file in files)
+    known = tuple((name, found[name]) for name in columns.names if name in found)
+    schema = pa.schema([*columns, *(typed if keys else ())])
+    return FilesTable(schema, scans, _row_count(files), ranges=known)
+
+
+def _row_count(files: Sequence[FileShape]) -> int | None:
+    counts = [file.row_count for file in files if file.row_count is not None]
+    return sum(counts) if len(counts) == len(files) else None
 
 
 def _named(file: FileShape, declared: Sequence[pa.Field], params: Params) -> FileShape:

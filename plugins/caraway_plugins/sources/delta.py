@@ -19,7 +19,9 @@ from caraway_core.tables import (
     RemoteTable,
     StoreSpec,
     TableSpec,
+    ranges,
 )
+from caraway_core.tables.ranges import ColumnRange
 from caraway_plugins.sources import files, params, schemas, store_params
 
 WRITTEN_PLACE = "uri"
@@ -76,7 +78,8 @@ class DeltaSource:
         writer = None
         if request.access == "read_write":
             writer = _written(place, request, table, schema)
-        return FilesTable(schema, scans, _row_count(actions), writer)
+        known = ranges.together(map(_ranges, actions))
+        return FilesTable(schema, scans, _row_count(actions), writer, tuple(known.items()))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         table = _opened(_place(request), request)
@@ -205,6 +208,13 @@ def _row_count(actions: Sequence[Mapping[str, Any]]) -> int | None:
     """Return how many rows the log says that the files have; None: not of all of them."""
     counts = [each.get("num_records") for each in actions]
     return None if None in counts else sum(map(int, filter(None, counts)))
+
+
+def _ranges(action: Mapping[str, Any]) -> Mapping[str, ColumnRange]:
+    """Return the ranges of columns that the log has of a file."""
+    least, greatest = action.get("min") or {}, action.get("max") or {}
+    found = {name: ranges.range_of(least[name], greatest.get(name)) for name in least}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _path(place: _Place, path: str) -> str:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.sqltext import identifiers
 from caraway_core.tables import CsvDialect
+from caraway_core.tables.ranges import ColumnRange
 from caraway_plugins.sources import (
     binary_shape,
     csv_shape,
@@ -24,6 +26,8 @@ from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile, Storage
 
 _READERS = 16
+_RANGED = 64
+"""The most files of which ranges of columns are looked at."""
 _SAMPLES_BYTES = 256 * 2**20
 _SMALLEST_SAMPLE_BYTES = 64 * 2**10
 # Numbers that do not fit, after the sample, are an error in CSV. In JSON the engine silently
@@ -35,7 +39,8 @@ _SAMPLE_BYTES = {"csv": 2**20, "json": 16 * 2**20}
 class FileShape:
     """A file and its columns; the type is `null` for columns without any value.
 
-    `column_bytes` has the size of each column, if the file says. `own_names` has the name in the
+    `column_bytes` has the size of each column, `ranges` those of some, and `row_count` is the
+    number of rows, if the file says. `own_names` has the name in the
     file of each column, and in the path of each key, that has another name in the table.
     """
 
@@ -46,6 +51,8 @@ class FileShape:
     partition: partitions.Values
     is_json_array: bool = False
     column_bytes: Mapping[str, int] = field(default_factory=dict)
+    row_count: int | None = None
+    ranges: Mapping[str, ColumnRange] = field(default_factory=dict)
     own_names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -82,7 +89,9 @@ def read(
         [each.name for each in declared],
     )
     with ThreadPoolExecutor(_READERS, "source") as pool:
-        return list(pool.map(lambda pair: _shape(reading, *pair), chosen))
+        step = -(-len(chosen) // _RANGED)
+        with_ranges = (number % step == 0 for number in range(len(chosen)))
+        return list(pool.map(partial(_shape, reading), *zip(*chosen, strict=True), with_ranges))
 
 
 def dialect(params_: Params, kind: FileKind) -> CsvDialect:
@@ -130,8 +139,8 @@ def _common_format(storage: Storage, listing: FileListing, files: Sequence[Found
     return guesses[0]
 
 
-def _shape(reading: _Reading, file: FoundFile, kind: FileKind) -> FileShape:
-    shape = _own_shape(reading, file, kind)
+def _shape(reading: _Reading, file: FoundFile, kind: FileKind, with_ranges: bool) -> FileShape:
+    shape = _own_shape(reading, file, kind, with_ranges)
     return _normalized(shape) if reading.is_normalized else shape
 
 
@@ -145,23 +154,34 @@ def _normalized(shape: FileShape) -> FileShape:
     pairs = zip((*names, *key_names), (*own, *keys), strict=True)
     renamed = dict(zip(own, names, strict=True))
     sizes = {renamed[name]: size for name, size in shape.column_bytes.items() if name in renamed}
+    ranges = {renamed[name]: each for name, each in shape.ranges.items() if name in renamed}
     return replace(
         shape,
         schema=pa.schema([*zip(names, shape.schema.types, strict=True)]),
         partition=partition,
         column_bytes=sizes,
+        ranges=ranges,
         own_names={name: before for name, before in pairs if name != before},
     )
 
 
-def _own_shape(reading: _Reading, file: FoundFile, kind: FileKind) -> FileShape:
+def _own_shape(reading: _Reading, file: FoundFile, kind: FileKind, with_ranges: bool) -> FileShape:
     storage, title = reading.storage, reading.storage.title(file.path)
     relative = file.path[len(reading.root) :]
     partition = partitions.values_of(relative) if reading.is_partitioned else ()
     if kind.format not in _SAMPLE_BYTES:
-        columns = binary_shape.read(storage, file, kind.format)
+        columns = binary_shape.read(storage, file, kind.format, with_ranges=with_ranges)
         sizes = dict(zip(columns.schema.names, columns.sizes, strict=False))
-        return FileShape(file, title, kind, columns.schema, partition, column_bytes=sizes)
+        return FileShape(
+            file,
+            title,
+            kind,
+            columns.schema,
+            partition,
+            column_bytes=sizes,
+            row_count=columns.row_count,
+            ranges=columns.ranges,
+        )
     limit = min(reading.sample_bytes, _SAMPLE_BYTES[kind.format])
     sample = samples.head(storage, file, kind.compression, limit)
     if kind.format == "csv":

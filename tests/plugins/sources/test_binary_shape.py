@@ -2,6 +2,8 @@
 
 import io
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_plugins.sources import binary_shape
+from caraway_plugins.sources import binary_shape, shapes
 from tests.plugins.sources import reading, writing
 
 Make = Callable[..., reading.Dataset]
@@ -84,7 +86,53 @@ def test_a_file_without_rows_is_known_to_be_empty(tmp_path: Path, made: Make) ->
 @pytest.mark.parametrize("suffix", sorted(writing.FORMATS.keys() - {".parquet", ".orc"}))
 def test_other_formats_do_not_say(suffix: str, tmp_path: Path, made: Make) -> None:
     (tmp_path / f"t{suffix}").write_bytes(writing.FORMATS[suffix]([{"id": 1}]))
-    assert made(f"t{suffix}").files().column_bytes == {}
+    files = made(f"t{suffix}").files()
+    assert (files.column_bytes, files.row_count, files.ranges) == ({}, None, ())
+
+
+RANGED = {
+    "k": pa.array([3, 1, 9, 7]),
+    "d": pa.array([Decimal("1.5"), None, Decimal("-2.0"), Decimal("0.5")], pa.decimal128(20, 2)),
+    "day": pa.array([date(1970, 1, 3)] * 4),
+    "text": pa.array(["a"] * 4),
+    "part": pa.array([0.5] * 4),
+    "moment": pa.array([2**62] * 4, pa.timestamp("us")),
+    "none": pa.array([None] * 4, pa.int32()),
+    "far": pa.array([3_000_000] * 4, pa.int32()).cast(pa.date32()),
+    "inside": pa.array([{"k": 100}] * 4),
+}
+EXPECTED = {"k": (1.0, 9.0), "d": (-2.0, 1.5), "day": (2.0, 2.0)}
+
+
+def test_rows_and_ranges_are_those_of_all_files(tmp_path: Path, made: Make) -> None:
+    (tmp_path / "d").mkdir()
+    rows = pa.table(RANGED)
+    for number in range(2):
+        content, _ = sizes_in(rows.slice(2 * number, 2), row_group_size=1)
+        (tmp_path / "d" / f"{number}.parquet").write_bytes(content)
+    files = made("d/").files()
+    assert files.row_count == 4
+    assert {name: each for name, each in files.ranges if "." not in name} == EXPECTED
+    assert hash(files.ranges)
+
+
+def test_ranges_of_many_files_are_those_of_some(
+    tmp_path: Path, made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "_RANGED", 3)
+    (tmp_path / "d").mkdir()
+    for number in range(7):
+        content, _ = sizes_in(pa.table({"k": [number]}))
+        (tmp_path / "d" / f"{number}.parquet").write_bytes(content)
+    files = made("d/").files()
+    assert (files.row_count, files.ranges) == (7, (("k", (0.0, 6.0)),))
+    (tmp_path / "d" / "1.parquet").write_bytes(sizes_in(pa.table({"k": [-5]}))[0])
+    assert made("d/").files().ranges == (("k", (0.0, 6.0)),)
+
+
+def test_ranges_have_the_names_of_the_table(tmp_path: Path, made: Make) -> None:
+    (tmp_path / "t.parquet").write_bytes(sizes_in(pa.table({"A Key": [1, 2]}))[0])
+    assert made("t.parquet", normalize_names="true").files().ranges == (("a_key", (1.0, 2.0)),)
 
 
 def test_columns_that_cannot_be_told_apart_have_no_size() -> None:

@@ -46,6 +46,17 @@ async def test_partitions_have_their_values_and_are_pruned(tmp_path: Path) -> No
     assert [each["id"] for each in await rows(over, "SELECT id FROM t WHERE p IS NULL")] == [3, 7]
 
 
+def test_rows_and_ranges_are_those_of_the_log(tmp_path: Path) -> None:
+    written = {"k": [5, 1], "d": [Decimal("1.5"), None], "t": ["a", "b"], "s": [{"k": 9}] * 2}
+    for number in range(2):
+        day = [date(1970, 1, 2 + number)] * 2
+        rows = pa.table({**written, "k": [5 * number, 1], "day": day})
+        deltalake.write_deltalake(tmp_path / "t", rows, mode="append")
+    table = resolved(tmp_path)
+    assert table.row_count == 4
+    assert dict(table.ranges) == {"k": (0.0, 5.0), "d": (1.5, 1.5), "day": (1.0, 2.0)}
+
+
 async def test_only_files_of_the_last_version_are_read(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path / "t", ROWS)
     before = DeltaSource().fingerprint(request(tmp_path, "t"))

@@ -8,8 +8,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+from caraway_core.tables import ranges
+from caraway_core.tables.ranges import ColumnRange
 from caraway_core.tables.scanners import ColumnFilter
 from caraway_plugins.iceberg.column_types import IcebergField
+from caraway_plugins.iceberg.read_manifests import ListedFile
 from caraway_plugins.sources.iceberg.data_files import IcebergFile
 
 _EPOCH = datetime(1970, 1, 1)
@@ -45,6 +48,25 @@ def _may_pass(file: IcebergFile, field: IcebergField, asked: ColumnFilter) -> bo
         return compares(asked.value, lower, upper)
     except (ArithmeticError, TypeError, ValueError, struct.error):
         return True  # Bounds of another kind than the value say nothing.
+
+
+def ranges_of(listed: ListedFile, fields: Sequence[IcebergField]) -> dict[str, ColumnRange]:
+    """Return the ranges of columns of numbers and days that the manifest has of a file."""
+    found = {}
+    for field in fields:
+        ends = listed.lower.get(field.id), listed.upper.get(field.id)
+        if isinstance(field.type, str) and ends[0] is not None and ends[1] is not None:
+            known = _range(field.type, ends[0], ends[1])
+            if known is not None:
+                found[field.name] = known
+    return found
+
+
+def _range(kind: str, lower: bytes, upper: bytes) -> ColumnRange | None:
+    try:
+        return ranges.range_of(_value(kind, lower), _value(kind, upper))
+    except (ArithmeticError, ValueError, struct.error):
+        return None
 
 
 def _value(kind: str, bound: bytes) -> Any:

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.remote import FILE, POSITION
-from caraway_core.tables import FileScan, FilesTable, RemoteTable, TableSpec, structs
+from caraway_core.tables import FileScan, FilesTable, RemoteTable, TableSpec, ranges, structs
 from caraway_plugins.iceberg import read_schemas
 from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema
 from caraway_plugins.iceberg.read_manifests import ListedFile
 from caraway_plugins.iceberg.read_metadata import ReadMetadata
 from caraway_plugins.sources import schemas
-from caraway_plugins.sources.iceberg import columns
+from caraway_plugins.sources.iceberg import bounds, columns
 from caraway_plugins.sources.iceberg.columns import OwnField
 from caraway_plugins.sources.iceberg.data_files import Constants, DeleteFile, IcebergFile
 from caraway_plugins.sources.iceberg.locations import TableFiles
@@ -26,6 +26,8 @@ from caraway_plugins.sources.iceberg.scanning import (
     WrittenIcebergTable,
 )
 
+_RANGED = 1_000
+"""Of about so many files ranges of columns are looked at."""
 _ENDING = ".parquet"
 
 
@@ -81,7 +83,10 @@ def describe(
         return table if writer is None else WrittenIcebergTable.of_table(table, writer)
     viewed = schemas.viewed(given)
     count = sum(each.listed.row_count for each in planned)
-    return FilesTable(viewed, tuple(_scans(viewed, schema, matched)), count, writer)
+    scans = tuple(_scans(viewed, schema, matched))
+    some = planned[:: len(planned) // _RANGED + 1]
+    known = ranges.together(bounds.ranges_of(each.listed, schema.fields) for each in some)
+    return FilesTable(viewed, scans, count, writer, tuple(known.items()))
 
 
 def placed(

@@ -35,6 +35,7 @@ async def test_appended_files_are_one_table_that_executors_divide(tmp_path: Path
     assert table.is_divisible
     assert table.row_count == 10
     assert set(table.column_bytes) == set(ROWS.column_names)
+    assert dict(table.ranges) == {"id": (0.0, 9.0), "day": (18_262.0, 18_270.0)}
 
 
 async def test_columns_are_found_by_their_ids(tmp_path: Path) -> None:
