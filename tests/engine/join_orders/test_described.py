@@ -46,7 +46,7 @@ def table(spec: FilesTable, tmp_path: Path) -> Table:
 
 
 def stored(spec: FilesTable) -> FilesTable:
-    store = StoreSpec("s3", "a", {}, {})
+    store = StoreSpec("s3", "a", "a", {})
     return replace(spec, scans=tuple(replace(each, store=store) for each in spec.scans))
 
 
@@ -74,7 +74,7 @@ def test_first_rows_of_stores_are_not_read(spec: FilesTable) -> None:
         def __getattr__(self, name: str) -> object:
             raise AssertionError(name)
 
-    assert described.file_facts(stored(spec), Unread()) is not None  # type: ignore[arg-type]
+    assert described.file_facts(stored(spec), Unread()) is not None
 
 
 def test_nothing_is_known_of_other_tables(spec: FilesTable, table: Table) -> None:
