@@ -167,11 +167,11 @@ class TableSpec:
 
 
 _WRITTEN = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "arrow": ".arrow"}
-"""How the names of files end that the engine writes, by their format."""
+"""The endings of files that the engine writes, by their format."""
 
 
 def _is_folder(scans: Sequence[FileScan]) -> bool:
-    """Return whether the engine can add a file to what is read."""
+    """Return whether the engine can add a file to a folder that is read."""
     return len(scans) == 1 and [path[-1:] for path in scans[0].paths] == ["/"]
 
 

@@ -23,7 +23,7 @@ def number_of(value: object) -> float | None:
 
 
 def range_of(least: object, greatest: object) -> ColumnRange | None:
-    """Return the range from one value to another; None for types that are no numbers."""
+    """Return the range from one value to another; None for types other than numbers."""
     ends = number_of(least), number_of(greatest)
     return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
 
