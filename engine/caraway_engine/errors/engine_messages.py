@@ -221,5 +221,10 @@ WORDED: tuple[EngineMessage, ...] = (
         r"(?P<value>-?[\d.]+) is too large to store in a Decimal\d+ of precision (?P<digits>\d+)",
         "{value} has more digits than DECIMAL({digits}, ...) allows",
     ),
+    _says(
+        r"Invalid batch column at '\d+' has null but schema specifies non-nullable",
+        "the rows have NULL in a column that takes none; in a folder of files, a column whose "
+        "values are the names of folders does not",
+    ),
 )  # fmt: skip
 """Errors of statements that always have the same text for users; the first match applies."""

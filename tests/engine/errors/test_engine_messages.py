@@ -120,6 +120,11 @@ WORDED: Sequence[Said] = (
     "SELECT b'01'",
     "SELECT i > ALL (SELECT st FROM t) FROM t",
     "SELECT CAST(1e30 AS DECIMAL(10, 2))",
+    Verbatim(
+        "Invalid argument error: Invalid batch column at '2' has null but schema specifies "
+        "non-nullable",
+        "it needs a folder of files with partitions: see test_folder_inserts",
+    ),
 )
 """Statements that provoke the rows of `messages.WORDED`, in the same order."""
 KINDS: Mapping[str, Said] = {

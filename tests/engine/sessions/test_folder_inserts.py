@@ -191,6 +191,15 @@ async def test_values_of_partitions_are_those_of_their_folders(tmp_path: Path) -
     assert [each["p"] for each in found] == values
 
 
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+async def test_null_is_no_value_of_a_partition(tmp_path: Path, format_: str) -> None:
+    made = folder(tmp_path, format_, f"p=7/a.{format_}")
+    before = made.files()
+    with pytest.raises(InvalidQueryError, match="a column whose values are the names of folders"):
+        await made.insert("SELECT 2, 'b', CASE WHEN random() > 2 THEN 1 END")
+    assert made.files() == before
+
+
 async def test_a_full_disk_inserts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = folder(tmp_path, "parquet")
     before = made.files()
