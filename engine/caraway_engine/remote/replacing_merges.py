@@ -115,8 +115,8 @@ class _Merge:
         numbers = ", ".join(f"({number})" for number in self.numbered)
         clauses = f"(VALUES {numbers}) AS {_quoted(_CLAUSES)}({_quoted(_CLAUSE)})"
         return (
-            f"SELECT {', '.join(outputs)} FROM {clauses} JOIN ({rows}) "
-            f"ON {clause} = {self._chosen()}"
+            f"SELECT {', '.join(outputs)} FROM {clauses} CROSS JOIN ({rows}) "
+            f"WHERE {clause} = {self._chosen()}"
         )
 
     def _own(self, column: str) -> str:

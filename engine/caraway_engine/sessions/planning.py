@@ -176,7 +176,9 @@ class StatementPlanner:
 
     def _schema(self, plan: StatementPlan) -> pa.Schema:
         schema = self._kept.schema(plan)
-        if schema is None and is_wide_listing(plan):
+        is_merge = plan.facts.write is not None and plan.facts.write.name in MERGES
+        # The optimizer takes no MERGE with correlated subqueries, which runs as another plan.
+        if schema is None and (is_merge or is_wide_listing(plan)):
             schema = pa.schema(plan.dataframe.schema())
             self._kept.note_schema(plan, schema)
         elif schema is None:
