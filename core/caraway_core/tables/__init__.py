@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.releases.protocol_versions import growing
+from caraway_core.tables import added_files
 from caraway_core.tables.files import (
     Compression,
     CsvDialect,
@@ -22,6 +23,7 @@ from caraway_core.tables.files import (
     StoreKind,
     StoreSpec,
 )
+from caraway_core.tables.keys import Keys, LookupColumns, Twice
 from caraway_core.tables.ranges import ColumnRange
 
 if TYPE_CHECKING:
@@ -166,28 +168,6 @@ class TableSpec:
         return self
 
 
-_WRITTEN = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "arrow": ".arrow"}
-"""The endings of files that the engine writes, by their format."""
-
-
-def _is_folder(scans: Sequence[FileScan]) -> bool:
-    """Return whether the engine can add a file to a folder that is read."""
-    return len(scans) == 1 and [path[-1:] for path in scans[0].paths] == ["/"]
-
-
-def _why_no_files(scans: Sequence[FileScan]) -> str:
-    """Return why the engine adds no file to what is read; empty: it does."""
-    if not _is_folder(scans):
-        return "its rows are in files that are only read"
-    (scan,) = scans
-    written = _WRITTEN.get(scan.format)
-    if written is None:
-        return f"no files of {scan.format} are written"
-    if not written.endswith(scan.extension):
-        return f"its files end with '{scan.extension}', and files are written as '{written}'"
-    return ""
-
-
 @growing
 @dataclass(frozen=True, slots=True)
 class FilesTable(TableSpec):
@@ -208,7 +188,7 @@ class FilesTable(TableSpec):
 
     @property
     def why_no_insert(self) -> str:
-        return "" if self.writer is not None else _why_no_files(self.scans)
+        return "" if self.writer is not None else added_files.why_none(self.scans)
 
     @property
     def size_bytes(self) -> int:
@@ -266,30 +246,6 @@ class MemoryTable(TableSpec):
     @property
     def first_rows(self) -> pa.Table:
         return self.rows
-
-
-Twice = Literal["refuse", "same", "first", "last"]
-
-
-@dataclass(frozen=True, slots=True)
-class LookupColumns:
-    """Columns that are looked up together."""
-
-    columns: tuple[str, ...]
-    is_unique: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The columns by which the rows of a dataset are told apart, and those by which they are found.
-
-    `primary` may be empty. `twice` says what becomes of rows that are loaded with one primary key:
-    they are refused, or refused unless they are the same throughout, or the first or last counts.
-    """
-
-    primary: tuple[str, ...] = ()
-    twice: Twice = "refuse"
-    indexes: tuple[LookupColumns, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
