@@ -37,7 +37,7 @@ _names = itertools.count()
 
 
 WITHOUT_COUNTS = (
-    "adbc", "file", "flightsql", "ftp", "graphql", "http", "odbc", "sftp", "snowflake", "spark",
+    "adbc", "flightsql", "graphql", "http", "odbc", "snowflake", "spark",
 )  # fmt: skip
 READERS = {"adbc": "adbc/standard", "odbc": "odbc/mysql"}
 """The readers of sources that have several dialects."""

@@ -16,9 +16,9 @@ def number_of(value: object) -> float | None:
         case int() | float() | Decimal():
             return float(value)
         case datetime():
-            return value.timestamp() / 86_400
+            return (value - datetime(1970, 1, 1, tzinfo=value.tzinfo)) / timedelta(days=1)
         case date():
-            return float((value - date(1970, 1, 1)) / timedelta(days=1))
+            return (value - date(1970, 1, 1)) / timedelta(days=1)
     return None
 
 
