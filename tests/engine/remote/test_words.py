@@ -1,7 +1,6 @@
 import datetime
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -20,78 +19,11 @@ TRUE = Term("b", "bool")
 MONEY = Term("n", "decimal", digits=13, scale=2)
 
 
-@pytest.mark.parametrize(
-    ("value", "sql"),
-    [
-        (True, "TRUE"),
-        (5, "(5)::int8"),
-        (-(2**63), "('-9223372036854775808')::int8"),
-        (Decimal("1.50"), "(1.50)::numeric"),
-        (Decimal("1E-7"), "(0.0000001)::numeric"),
-        ("it's", "'it''s'::text"),
-        ("a\\'; DROP TABLE t --", "'a\\''; DROP TABLE t --'::text"),
-        (1.5, "('1.5')::float8"),
-        (datetime.date(1, 2, 3), "DATE '0001-02-03'"),
-        (datetime.datetime(2020, 1, 2, 3, 4, 5, 6), "TIMESTAMP '2020-01-02 03:04:05.000006'"),
-        (
-            datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
-            "TIMESTAMPTZ '2020-01-01 22:00:00+00'",
-        ),
-    ],
-)
-def test_literals(value: object, sql: str) -> None:
-    assert WRITER.literal(value).sql == sql
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["a\0b", 2**63, None, b"x", float("nan"), float("inf"), Decimal("NaN"), [1], Decimal("1" * 39)],
-)
-def test_values_that_are_not_sent(value: object) -> None:
-    with pytest.raises(NotPushableError):
-        WRITER.literal(value)
-
-
-def test_backslash_that_may_be_an_escape_is_not_sent_or_is_escaped() -> None:
-    end = "\\' OR TRUE --"
-    with pytest.raises(NotPushableError):
-        SqlWriter(replace(POSTGRES, backslash="")).literal(end)
-    escaping = SqlWriter(replace(POSTGRES, backslash="\\\\"))
-    assert escaping.literal(end).sql == "'\\\\'' OR TRUE --'::text"
-    assert escaping.quoted('a\\"b') == '"a\\\\""b"'
-
-
-def test_texts_with_an_apostrophe_are_not_sent_where_two_are_none() -> None:
-    writer = SqlWriter(replace(POSTGRES, apostrophe=""))
-    with pytest.raises(NotPushableError):
-        writer.literal("it's")
-    assert writer.literal("its").sql == "'its'::text"
-    escaping = SqlWriter(replace(POSTGRES, apostrophe="\\'", backslash="\\\\"))
-    assert escaping.literal("\\'' OR").sql == "'\\\\\\'\\' OR'::text"
-
-
 def test_sum_that_may_overflow_is_not_sent_where_nothing_checks_it() -> None:
     writer = SqlWriter(replace(POSTGRES, exact=frozenset({"sum short decimal"})))
     assert writer.sum(MONEY, "").sql == "sum(n)"
     with pytest.raises(NotPushableError):
         writer.sum(Term("w", "decimal", digits=28, scale=10), "")
-
-
-def test_dates_that_the_database_has_not_are_not_sent() -> None:
-    writer = SqlWriter(replace(POSTGRES, years=(1900, 2261)))
-    assert writer.literal(datetime.date(1900, 1, 1)).sql == "DATE '1900-01-01'"
-    for year in (1899, 2262):
-        for value in (datetime.date(year, 1, 1), datetime.datetime(year, 1, 1)):
-            with pytest.raises(NotPushableError):
-                writer.literal(value)
-
-
-@pytest.mark.parametrize(
-    ("name", "sql"),
-    [("a", '"a"'), ('a"b', '"a""b"'), ('"; DROP TABLE t; --', '"""; DROP TABLE t; --"')],
-)
-def test_names_are_quoted(name: str, sql: str) -> None:
-    assert WRITER.quoted(name) == sql
 
 
 def test_text_is_ordered_by_its_bytes_and_compared_by_its_index() -> None:
