@@ -55,13 +55,17 @@ def ordered(optimized: Any, facts_of: FactsOf, policy: OrderPolicy = DEFAULT) ->
         found = context.create_dataframe_from_logical_plan(plan).schema()
         return plan if _is_same(found, made.schema()) else None
     except Exception as exc:  # noqa: BLE001 -- the engine raises plain exceptions
-        _log(engine_errors.kind_of(exc))
+        note_kept(exc)
         return None
+
+
+def note_kept(exc: Exception) -> None:
+    """Log why a statement keeps its joins, with its ids: once for each kind of exception."""
+    _log(engine_errors.kind_of(exc))
 
 
 @lru_cache(maxsize=64)
 def _log(kind: str) -> None:
-    """Log why a statement keeps its joins, with its ids: once for each kind of exception."""
     logger.info("joins keep their order", extra={"kind": kind})
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
+from caraway_engine.join_orders import ordering
 from caraway_engine.sessions import distribution
 from caraway_engine.sessions.answered import AnsweredPlans
 from caraway_engine.sessions.distribution import Analysis
@@ -66,7 +67,8 @@ class Analyses:
             return None
         try:
             analysis = self._analysed(plan, ordered)
-        except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
+        except Exception as exc:  # noqa: BLE001 -- the engine raises plain exceptions
+            ordering.note_kept(exc)
             return None
         return None if analysis.plan is None else analysis
 

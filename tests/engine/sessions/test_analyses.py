@@ -97,14 +97,23 @@ def test_order_that_cannot_be_divided_is_not_taken(
     assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
 
 
-def test_error_in_another_order_is_none_of_the_statement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class ReorderedError(Exception):
+    """A kind that no other test logs."""
+
+
+def test_error_in_another_order_is_logged_and_none_of_the_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     of = planned(tmp_path)
-    plain = of.analyse(Statement(LOOKED_UP, {}))
+    texts = LOOKED_UP, LOOKED_UP + " -- again"
+    plains = [of.analyse(Statement(text, {})) for text in texts]
 
     def fails(*arguments: object, **named: object) -> Analysis:
-        raise Exception("Substrait error: no such field")
+        raise ReorderedError("Substrait error: no such field 'secret'")
 
     monkeypatch.setattr(distribution, "analyse", fails)
-    assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
+    with caplog.at_level("INFO", "caraway_engine.join_orders"):
+        for text, plain in zip(texts, plains, strict=True):
+            assert of.staged(Statement(text, {}), plain) is plain
+    assert [vars(each)["kind"] for each in caplog.records] == ["ReorderedError: Substrait error"]
+    assert "secret" not in caplog.text
