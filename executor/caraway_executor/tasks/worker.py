@@ -1,6 +1,5 @@
 """The work of a cluster executor, independent of the transport."""
 
-import asyncio
 import tempfile
 import time
 import uuid
@@ -9,17 +8,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
 from caraway_core.changes import Log
-from caraway_core.concurrency import tasks as background
 from caraway_core.concurrency.clocks import SecondsClock
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,
-    QueryCancelledError,
     ShuttingDownError,
 )
 from caraway_core.ids import QueryId, TableName, new_query_id
@@ -52,6 +49,7 @@ from caraway_executor.tasks.catalogs import Catalogs
 from caraway_executor.tasks.host_files import HostFiles
 from caraway_executor.tasks.places import Places
 from caraway_executor.tasks.relieving import Relieving
+from caraway_executor.tasks.running import RunningCalls
 
 _Result = TypeVar("_Result")
 
@@ -90,9 +88,8 @@ class Worker:
         self.kept = KeptTables()
         folder = models or Path(tempfile.gettempdir()) / "caraway-models"
         self.models = ModelCopies(identity.cores, identity.gpus, self._room, folder, clock)
-        self._running: dict[str, set[asyncio.Task[object]]] = {}
+        self._calls = RunningCalls()
         self._is_draining = False
-        self._finished = self._failed = 0
         self.stopped = 0
         """The number of times that work was cancelled. Some of it may still be running."""
 
@@ -112,21 +109,15 @@ class Worker:
         self._relieving.tend()
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
-        active_tasks = (
-            sum(map(len, self._running.values()))
-            + len(self._cursors)
-            + len(self.offers)
-            + self.models.active
-        )
+        active_tasks = len(self._calls) + len(self._cursors) + len(self.offers) + self.models.active
+        finished, failed = self._calls.finished, self._calls.failed
         return replace(
             self._identity,
             is_draining=self._is_draining,
             active_tasks=active_tasks,
-            finished_tasks=self._finished,
-            failed_tasks=self._failed,
-            memory_used_bytes=await self._memory.measure(
-                active_tasks, self._finished + self._failed
-            ),
+            finished_tasks=finished,
+            failed_tasks=failed,
+            memory_used_bytes=await self._memory.measure(active_tasks, finished + failed),
             catalogs=self._catalogs.versions,
             holds=self._catalogs.holds,
             models=self.models.keys,
@@ -202,7 +193,7 @@ class Worker:
         if stream is None:
             return None
         self._catalogs.touch(origin)
-        self._finished += 1
+        self._calls.finished += 1
         batches = () if stream.traits.whole is None else (stream.traits.whole,)
         is_steady = stream.reads_only_catalog
         return AnswerPage("", batches, True, stream.schema, reads_only_catalog=is_steady)
@@ -268,8 +259,7 @@ class Worker:
     async def cancel(self, call: str) -> None:
         """Cancel the running work and open results of a call, but not other calls of the query."""
         self.stopped += 1
-        for task in list(self._running.get(call, ())):
-            task.cancel()
+        self._calls.cancel(call)
         await self._cursors.close_call(call)
         await self.offers.end_call(call)
         self.kept.forget(call)
@@ -285,9 +275,7 @@ class Worker:
 
     async def aclose(self) -> None:
         """Cancel all work, and release the catalogs."""
-        for tasks in list(self._running.values()):
-            for task in list(tasks):
-                task.cancel()
+        self._calls.cancel_all()
         # Each of them, also after another one failed or if this is cancelled.
         ends = ShuttingDownError("the executor ends; run the query again")
         async with AsyncExitStack() as closing:
@@ -377,26 +365,12 @@ class Worker:
             written=stream.written,
         )
 
-    async def _work(self, call: str, origin: str, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Run work that is cancelled with its call, and count its outcome."""
+    async def _work(
+        self, call: str, origin: str, work: Coroutine[object, object, _Result]
+    ) -> _Result:
+        """Run work over a catalog; see `RunningCalls.run`."""
         if self._is_draining:
             work.close()
             raise ShuttingDownError("the executor is draining and takes no new work")
-        task = background.begin(work)
-        self._running.setdefault(call, set()).add(task)
-        try:
-            with self._catalogs.at_work(origin):
-                result = await task
-        except BaseException as exc:
-            self._failed += 1
-            task.cancel()
-            if isinstance(exc, asyncio.CancelledError) and not background.is_cancelled():
-                raise QueryCancelledError("the query was cancelled") from None
-            raise
-        else:
-            self._finished += 1
-            return result
-        finally:
-            self._running[call].discard(task)
-            if not self._running[call]:
-                del self._running[call]
+        with self._catalogs.at_work(origin):
+            return await self._calls.run(call, work)

@@ -117,12 +117,12 @@ async def test_a_running_task_that_is_cancelled_by_its_call_says_so() -> None:
     slow = task("SELECT count(*) FROM t a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v < c.v",
                 {"t": NUMBERS})  # fmt: skip
     running = asyncio.ensure_future(at.run_task(slow, (), "call"))
-    while "call" not in at._running:
+    while "call" not in at._calls:
         await asyncio.sleep(0)
     await at.cancel("call")
     with pytest.raises(QueryCancelledError, match="was cancelled"):
         await asyncio.wait_for(running, 60)
-    assert not at._running and (await counts(at))[2] == 1
+    assert not at._calls and (await counts(at))[2] == 1
     await at.aclose()
 
 
