@@ -89,8 +89,10 @@ def test_name_with_nul_is_not_sent() -> None:
     assert SPELLING.quoted("") == '""'
 
 
-def column(type_: pa.DataType, **facts: bool) -> RemoteColumn:
-    return RemoteColumn("c", type_, **{"is_comparable": True, **facts})
+def column(
+    type_: pa.DataType, *, is_comparable: bool = True, is_text: bool = False
+) -> RemoteColumn:
+    return RemoteColumn("c", type_, is_comparable=is_comparable, is_text=is_text)
 
 
 LOOSE = SqlSpelling(Dialect(kinds=frozenset({"text", "int"}), prefiltered=frozenset({"text"})))
