@@ -91,14 +91,24 @@ def _unknown_key(model: type[Section], location: Location) -> str:
 
 def _model_at(model: type[Section], location: Location) -> type[Section] | None:
     found: type[Section] | None = model
+    is_name = False
     for step in location:
         if found is None:
             return None
-        if isinstance(step, int):
+        if is_name or isinstance(step, int):
+            is_name = False
             continue
         types = key_types(found)
-        found = _model_in(types[step]) if step in types else found
+        if step in types:
+            found, is_name = _model_in(types[step]), _has_names(types[step])
     return found
+
+
+def _has_names(annotation: object) -> bool:
+    """Return whether a value has names that the user gives, in place of known keys."""
+    return any(
+        typing.get_origin(each) is dict for each in (annotation, *typing.get_args(annotation))
+    )
 
 
 def _model_in(annotation: Any) -> type[Section] | None:
