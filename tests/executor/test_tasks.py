@@ -116,7 +116,7 @@ async def test_cancelled_query_stops_its_tasks_and_gives_their_places_back() -> 
     for each in running:
         with pytest.raises(QueryCancelledError):
             await each
-    assert not of._running and not len(of._cursors)
+    assert not of._calls and not len(of._cursors)
     async with asyncio.timeout(60):
         _, (table,) = await of.run_task(task("SELECT count(*) AS n FROM t", {"t": NUMBERS}), ())
     assert table["c0"].to_pylist() == [1]
@@ -198,7 +198,7 @@ async def test_cancelled_call_stops_the_work() -> None:
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
-    assert not of._running and not len(of._cursors)
+    assert not of._calls and not len(of._cursors)
     await of.aclose()
 
 

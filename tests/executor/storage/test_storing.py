@@ -289,7 +289,7 @@ async def test_task_with_an_order_gives_word_page_by_page(tmp_path: Path) -> Non
         batches += page.batches
     chunks = in_order(word for batch in batches for word in unpack(batch))
     assert sum(chunk.row_count for chunk in chunks) == 3_000_000
-    assert not of._running and not len(of._cursors)
+    assert not of._calls and not len(of._cursors)
     await of.aclose()
 
 
