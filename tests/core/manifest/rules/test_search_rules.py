@@ -7,6 +7,7 @@ import pytest
 from caraway_core.manifest.documents import document
 from caraway_core.manifest.documents.document import Document
 from caraway_core.manifest.rules import search_rules
+from caraway_core.manifest.values.search_columns import BUILTIN
 
 
 def parsed(text: str) -> Document:
@@ -101,8 +102,8 @@ def test_embedding_models_may_have_other_names(text: str) -> None:
 
 
 def test_names_of_built_in_models_are_theirs() -> None:
-    name = f"{search_rules.BUILTIN}:small"
-    for spelled in (name, f"{search_rules.BUILTIN}: small"):
+    name = f"{BUILTIN}:small"
+    for spelled in (name, f"{BUILTIN}: small"):
         own = document.parse(f"name: '{name}'\nfrom: '{spelled}'", Path("e.yaml"))
         assert list(search_rules.embedding(own)) == []
     other = document.parse(f"name: '{name}'\nfrom: openai:x", Path("e.yaml"))
