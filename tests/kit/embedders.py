@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from caraway_core.errors import ModelError
-from caraway_core.protocols.embedding import EmbeddedTexts
+from caraway_core.protocols.embedding import EmbeddedTexts, Embedder
 
 
 class FakeEmbedder:
@@ -60,3 +60,10 @@ class FakeModels:
 
     def vectors(self, model: str, texts: Sequence[str], mark: str = "") -> pa.FixedSizeListArray:
         return self.models[model].embed(texts).vectors
+
+
+def firsts(embedder: Embedder, texts: Sequence[str]) -> list[float]:
+    """Return the first number of each vector, and close the model."""
+    rows = embedder.embed(texts).vectors.to_pylist()
+    embedder.close()
+    return [row[0] for row in rows]
