@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
-from tools import graph, prose
+from tools import graph, prose, small_modules
 
 ROOT = graph.ROOT
 _QUESTIONS = frozenset({"write_of", "parameters_of", "sql_of", "searches_of"})
@@ -39,7 +39,7 @@ def _sizes() -> Iterator[Row]:
     modules = [module for module in graph.modules().values() if module.lines]
     lines = [module.lines for module in modules]
     importers = Counter(name for module in modules for name in module.imports)
-    small = {module.name for module in modules if module.lines < 60}
+    small = {module.name for module in modules if module.lines < small_modules.SMALL}
     single = {module.name for module in modules if importers[module.name] == 1}
     total = sum(lines)
     roots: Counter[str] = Counter()
@@ -53,6 +53,9 @@ def _sizes() -> Iterator[Row]:
            f"{statistics.median(lines):.0f}, {max(lines)}, {over}")  # fmt: skip
     yield ("under 60 lines / one importer / both", "233 / 37 % / 89", "120 / 25 % / 20",
            f"{len(small)} / {len(single) / len(modules):.0%} / {len(small & single)}")  # fmt: skip
+    few = small_modules.find(graph.modules(), small_modules.texts())
+    yield ("both and not registered; in a short importer of the same root", "not counted", "few",
+           f"{len(few.free)}; {len(few.mergeable)}")  # fmt: skip
     yield ("biggest root", "scheduler 28 %", "18 %", f"{biggest} {of_biggest / total:.0%}")
 
 

@@ -13,8 +13,14 @@ import duckdb
 
 from caraway_core.tables import RemoteTable
 from caraway_plugins.sources.duckdb import beside
-from caraway_plugins.sources.duckdb.settings import SETTINGS
 
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "threads": "2",
+    "memory_limit": "1GB",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+}
+"""Those of all DuckDBs of this process."""
 _MOST_KEPT = 16
 _WAIT_S = 10.0
 """For so long a statement that writes waits for those that read, and new ones for it."""
@@ -35,7 +41,7 @@ class AttachedFile:
         self._changed = threading.Condition()
         self._mode = ""
         self._cursors = self._writers = 0
-        self._base = duckdb.connect(":memory:", config=SETTINGS)
+        self._base = duckdb.connect(":memory:", config=_SETTINGS)
         files = (path, *(beside.beside(path, each) for each in beside.LOGS))
         allowed = ", ".join(_quoted(each, "'") for each in files)
         self._base.execute(f"SET allowed_paths = [{allowed}]")
