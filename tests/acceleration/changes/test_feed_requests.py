@@ -1,4 +1,4 @@
-"""Requests with changes: which of them a version takes, and what the others are told."""
+"""Requests with changes: those that a version takes, and the errors of the others."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is wrong with a document is said in the words of its file."""
+"""Problems of a document name the place and the words of its file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Names, columns and values that a database is sent, and what is known of them."""
+"""Names, columns and values in the SQL for a database, each with its kind."""
 
 import datetime
 from dataclasses import replace

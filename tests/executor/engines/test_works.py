@@ -1,4 +1,4 @@
-"""The work of an engine process: whose it is, and what is suspected if the process ends."""
+"""The work of an engine process: its user, and the suspect if the process ends."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Pages of planned scans: whose they are, what a token means, and what is there no more."""
+"""Pages of planned scans: their owners, their tokens, and plans that have ended."""
 
 from pathlib import Path
 

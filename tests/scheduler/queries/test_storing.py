@@ -1,4 +1,4 @@
-"""Statements whose rows executors store: what is reported, and what is left after a failure."""
+"""Statements whose rows executors store: reports on the way, and the rest of a failure."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import cast

@@ -18,7 +18,7 @@ from caraway_scheduler.dispatch.fleets.sharing import SharedObjects
 
 
 class _Actor:
-    """An executor that lacks some files, and keeps what it is sent."""
+    """An executor that lacks some files, and keeps those that come."""
 
     def __init__(self, lacks: tuple[OwnFile, ...] = ()) -> None:
         self._lacks = lacks
