@@ -1,18 +1,15 @@
 """Tables of lakes on a real cluster: executors that did not write read the rows of each write."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import deltalake
 import pyarrow as pa
 import pytest
-import yaml
 
 from tests.kit import iceberg_tables
 from tests.kit.fault_clusters import Served
-from tests.kit.ray_cluster import ray_cluster
+from tests.kit.lake_clusters import ICE, lake_cluster
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 EXECUTORS = 2
@@ -33,26 +30,8 @@ class Running:
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("c")
-    iceberg_tables.create(folder, ROWS)
-    deltalake.write_deltalake(folder / "d", ROWS)
-    place = {"from": "iceberg:sqlite://n/t", "params": {"sqlite_file": "catalog.db"}}
-    document = {
-        "version": "v1",
-        "kind": "Caraway",
-        "name": "lakes",
-        "runtime": {"scheduler": {"state_location": "results"}},
-        "datasets": [
-            {**place, "name": "ice", "access": "read_write"},
-            {**place, "name": "kept", "access": "read_write", "acceleration": {"enabled": True}},
-            {"from": "delta:d", "name": "del", "access": "read_write"},
-        ],
-    }
-    manifest = folder / "caraway.yaml"
-    manifest.write_text(yaml.safe_dump(document))
-    with ExitStack() as stack:
-        of = stack.enter_context(ray_cluster(folder, EXECUTORS))
-        process = of.begin_scheduler("s1", manifest).wait_up()
-        served = Served(f"http://{process.facts['http']}")
+    kept = {**ICE, "name": "kept", "acceleration": {"enabled": True}}
+    with lake_cluster(folder, ROWS, EXECUTORS, kept) as (_, served):
         served.until_ready(EXECUTORS)
         yield Running(folder, served)
 

@@ -7,19 +7,19 @@ commit. Its answer has to be its count, or an error that says what is sure.
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import deltalake
 import pyarrow as pa
 import pytest
-import yaml
 
 from tests.kit import iceberg_tables
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import Answer, Served
-from tests.kit.ray_cluster import RayCluster, descendants, ray_cluster
+from tests.kit.lake_clusters import lake_cluster
+from tests.kit.ray_cluster import RayCluster, descendants
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 EXECUTORS, READY = 3, 2
@@ -87,25 +87,7 @@ class Lakes:
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lakes]:
     folder = tmp_path_factory.mktemp("w")
-    iceberg_tables.create(folder, FIRST)
-    deltalake.write_deltalake(folder / "d", FIRST)
-    place = {"from": "iceberg:sqlite://n/t", "params": {"sqlite_file": "catalog.db"}}
-    document = {
-        "version": "v1",
-        "kind": "Caraway",
-        "name": "lakes",
-        "runtime": {"scheduler": {"state_location": "results"}},
-        "datasets": [
-            {**place, "name": "ice", "access": "read_write"},
-            {"from": "delta:d", "name": "del", "access": "read_write"},
-        ],
-    }
-    manifest = folder / "caraway.yaml"
-    manifest.write_text(yaml.safe_dump(document))
-    with ExitStack() as stack:
-        of = stack.enter_context(ray_cluster(folder, EXECUTORS, memory="1GiB"))
-        process = of.begin_scheduler("s1", manifest).wait_up()
-        served = Served(f"http://{process.facts['http']}")
+    with lake_cluster(folder, FIRST, EXECUTORS, memory="1GiB") as (of, served):
         yield Lakes(folder, of, served)
 
 
