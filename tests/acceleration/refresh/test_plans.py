@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from caraway_acceleration.refresh import plans
+from caraway_core.loading.declarations import RefreshMode
 from caraway_core.manifest import Dataset, load
 from caraway_core.manifest.values.acceleration import (
     Acceleration,
@@ -41,7 +42,7 @@ def dataset(folder: Path, accelerated: str, origin: str = "file:a.parquet") -> D
     ],
 )
 def test_which_of_two_rows_with_one_key_is_kept(
-    actions: list[ConflictAction], mode: str, twice: str
+    actions: list[ConflictAction], mode: RefreshMode, twice: str
 ) -> None:
     conflicts = tuple(OnConflict(("id",), each) for each in actions)
     refresh = Refresh(mode=mode)
