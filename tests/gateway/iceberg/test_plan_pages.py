@@ -1,6 +1,7 @@
 """Pages of planned scans: their owners, their tokens, and plans that have ended."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_tasks_of_a_file_are_cut_into_pages_without_loss(place: Published, count
     owner = PlanOwner("ada", "t", None, "state/tasks.json")
     tasks = [{"n": number} for number in range(count)]
     place.write("state/tasks.json", str(tasks).replace("'", '"').encode())
-    found, number = [], 0
+    found, number = list[Any](), 0
     while (page := plan_pages.read(place, "", number, owner)) is not None:
         found += page.tasks
         number += 1

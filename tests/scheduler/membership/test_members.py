@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import Description
 from caraway_scheduler.membership.members import Member, Record
 from tests.kit.workers import identity
@@ -25,7 +25,9 @@ BUSY = replace(
 
 def test_member_has_what_its_heartbeat_says() -> None:
     member = Record(BUSY, 5.0).member()
-    assert member == Member("e7", 2, 0, "10.0.0.7", "second", 3, None, 2, frozenset({"m1", "m2"}))
+    assert member == Member(
+        ExecutorId("e7"), 2, 0, "10.0.0.7", "second", 3, None, 2, frozenset({"m1", "m2"})
+    )
     shared = {field.name for field in fields(Member)} & {
         field.name for field in fields(Description)
     }

@@ -5,13 +5,14 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
-from caraway_scheduler.dispatch.fleets import sharing
+from caraway_scheduler.dispatch.fleets import own_files
 from caraway_scheduler.dispatch.fleets.answers import Answers
 from caraway_scheduler.dispatch.fleets.peers import Peer
 from caraway_scheduler.dispatch.fleets.sharing import SharedObjects
@@ -25,8 +26,8 @@ class _Actor:
         self.kept: list[tuple[str, object]] = []
 
     def __getattr__(self, name: str) -> Any:
-        called = {"missing": self._missing, "keep": self._keep}[name]
-        return type("Method", (), {"remote": staticmethod(called)})
+        methods: dict[str, Any] = {"missing": self._missing, "keep": self._keep}
+        return SimpleNamespace(remote=methods[name])
 
     def _missing(self, files: tuple[OwnFile, ...]) -> "asyncio.Future[object]":
         return _answered(tuple(each for each in files if each in self._lacks))
@@ -139,5 +140,5 @@ async def test_executor_on_a_channel_gets_copies(
     assert await shared(store).catalog(peer(actor), first) is first
     await shared(store).send_files(peer(actor), (one,))
     ((path, content),) = actor.kept
-    assert path == one.path and content == sharing.own_files.content(one)
+    assert path == one.path and content == own_files.content(one)
     assert store.puts == []
