@@ -20,6 +20,11 @@ _COUNTS = (
 )
 """Fields of manifest lists, each with the name that older writers gave it."""
 _NUMBERS = ("content", "sequence_number", "min_sequence_number")
+_NEEDED = tuple(
+    f"{name}_{what}_count"
+    for name in ("added", "existing", "deleted")
+    for what in ("files", "rows")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,13 @@ class AddedList:
 
 
 def records(content: bytes) -> list[dict[str, Any]]:
-    """Return what a list says of its manifests."""
-    return [dict(each) for each in fastavro.reader(io.BytesIO(content))]
+    """Return what a list says of its manifests, with the names of the format."""
+    return [_named(dict(each)) for each in fastavro.reader(io.BytesIO(content))]
+
+
+def lacks_counts(record: Mapping[str, Any]) -> bool:
+    """Return whether a list does not count the files or rows of a manifest, as old ones do."""
+    return any(record.get(name) is None for name in _NEEDED)
 
 
 def manifest_list(
@@ -88,16 +98,12 @@ def _assign_row_ids(listed: Sequence[dict[str, Any]], first: int) -> int:
     return next_id - first
 
 
-def _kept(record: Any, version: int) -> dict[str, Any]:
-    """Return what another writer's list says of a manifest, with the names of the format."""
-    named = dict(record)
-    for name, older in _COUNTS:
-        if name not in named:
-            named[name] = named.get(older)
-    for name in _NUMBERS:
-        named.setdefault(name, 0)
-    for name in ("added", "existing", "deleted"):
-        for what in (f"{name}_files_count", f"{name}_rows_count"):
-            if version > 1 and named.get(what) is None:
-                raise ValueError(f"the manifest list lacks {what}")
-    return named
+def _named(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {**record, **{name: record.get(name, record.get(older)) for name, older in _COUNTS}}
+
+
+def _kept(record: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """Return what another writer's list says of a manifest, with all numbers of the format."""
+    if version > 1 and lacks_counts(record):
+        raise ValueError("the manifest list lacks counts")
+    return {**dict.fromkeys(_NUMBERS, 0), **record}

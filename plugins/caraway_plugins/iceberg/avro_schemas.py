@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import fastavro
@@ -84,6 +84,30 @@ def entry_schema(spec: PartitionRecord, version: int) -> Any:
         _required("data_file", data_file, 2),
     ]
     return {"type": "record", "name": "manifest_entry", "fields": fields}
+
+
+def upgraded_schema(schema: Any, version: int) -> Any:
+    """Return the schema of another writer's entries with all fields of a version of the format."""
+    wanted = entry_schema(_NoPartition(), version)
+    own = {each["name"]: each for each in schema["fields"]}
+    data_file = own["data_file"]["type"]
+    more = next(each for each in wanted["fields"] if each["name"] == "data_file")["type"]["fields"]
+    fields = [each for each in data_file["fields"] if version == 1 or each["name"] not in _OLD]
+    whole = {**data_file, "fields": _with(fields, more)}
+    own["data_file"] = {**own["data_file"], "type": whole}
+    return {**schema, "fields": _with(own.values(), wanted["fields"])}
+
+
+_OLD = ("block_size_in_bytes", "file_ordinal", "sort_columns")
+
+
+class _NoPartition:
+    fields: Sequence[AvroField] = ()
+
+
+def _with(own: Iterable[dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    names = {each["name"] for each in own}
+    return [*own, *(each for each in wanted if each["name"] not in names)]
 
 
 _SUMMARY = {

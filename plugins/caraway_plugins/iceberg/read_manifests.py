@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ class ListedManifest:
     size_bytes: int | None = None
     sequence_number: int = 0
     spec_id: int = 0
+    first_row_id: int | None = None
+    """The first id of rows that its files give out, from version 3 of the format on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ class ListedFile:
     upper: Mapping[int, bytes] = field(default_factory=dict)
     equality_ids: tuple[int, ...] = ()
     referenced: str | None = None
+    manifest: str = ""
+    """The location of its manifest."""
+    first_row_id: int | None = None
+    """The id of its first row, from version 3 of the format on."""
 
     @property
     def is_data(self) -> bool:
@@ -78,6 +84,7 @@ def manifest_list(content: bytes) -> list[ListedManifest]:
             each.get("manifest_length"),
             each.get("sequence_number") or 0,
             each.get("partition_spec_id") or 0,
+            each.get("first_row_id"),
         )
         for each in _plain(_records(content))
     ]
@@ -93,14 +100,29 @@ def manifest(content: bytes, listed: ListedManifest) -> list[ListedFile]:
     # A file that was cut between two blocks could be read.
     if listed.size_bytes is not None and len(content) != listed.size_bytes:
         raise EOFError(f"it has {len(content)} bytes, and had {listed.size_bytes}")
-    return [
-        _file(each["data_file"], each, listed)
-        for each in _records(content)
-        if each["status"] != _DELETED
-    ]
+    entries = [each for each in _records(content) if each["status"] != _DELETED]
+    ids = first_row_ids((each["data_file"] for each in entries), listed.first_row_id)
+    return [_file(each, listed, id_) for each, id_ in zip(entries, ids, strict=True)]
 
 
-def _file(found: Mapping[str, Any], entry: Mapping[str, Any], listed: ListedManifest) -> ListedFile:
+def first_row_ids(
+    data_files: Iterable[Mapping[str, Any]], first: int | None
+) -> Iterator[int | None]:
+    """Yield the first id of the rows of each file of a manifest that is not gone.
+
+    `first` is that of the manifest; files without an own one follow each other from there.
+    """
+    for each in data_files:
+        own = each.get("first_row_id")
+        if first is None or own is not None:
+            yield None if first is None else own
+            continue
+        yield first
+        first += each["record_count"]
+
+
+def _file(entry: Mapping[str, Any], listed: ListedManifest, first_row_id: int | None) -> ListedFile:
+    found = entry["data_file"]
     if found.get("key_metadata"):
         raise EncryptedFileError("its files are encrypted")
     # An entry without a number was added with its manifest.
@@ -121,6 +143,8 @@ def _file(found: Mapping[str, Any], entry: Mapping[str, Any], listed: ListedMani
         _by_id(found.get("upper_bounds")),
         tuple(found.get("equality_ids") or ()),
         found.get("referenced_data_file"),
+        listed.location,
+        first_row_id,
     )
 
 

@@ -105,10 +105,9 @@ def placed(
     own = [pa.field(each.name, read_schemas.arrow_type(each.type)) for each in schema.fields]
     matched = [_matched(each, metadata, schema) for each in planned]
     table = _scanned(files, metadata, schema, pa.schema([*own, *places]), matched)
-    listed = [each.listed for each in planned]
-    partitions = {each.location: (each.spec_id, each.partition) for each in listed}
+    listed = {each.listed.location: each.listed for each in planned}
     return PlacedIcebergTable(
-        table.schema, table.fields, table.files, table.dropped, snapshot_id, partitions
+        table.schema, table.fields, table.files, table.dropped, snapshot_id, listed
     )
 
 

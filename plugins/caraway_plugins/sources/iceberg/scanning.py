@@ -16,6 +16,7 @@ from caraway_core.protocols.remote import FILE, POSITION
 from caraway_core.tables import RemoteTable, TableSpec, scanners
 from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.iceberg.column_types import IcebergField
+from caraway_plugins.iceberg.read_manifests import ListedFile
 from caraway_plugins.sources.iceberg import bounds, deletes, reading
 from caraway_plugins.sources.iceberg.data_files import DeleteFile, IcebergFile
 from caraway_plugins.sources.iceberg.reading import Columns, FileReader
@@ -76,13 +77,11 @@ class WrittenIcebergTable(IcebergTable):
 class PlacedIcebergTable(IcebergTable):
     """A snapshot whose rows have their places, in the columns `FILE` and `POSITION`.
 
-    `partitions` are the spec and the partition of each file. It stays in the process that made it.
+    `listed` has what manifests say of each file. It stays in the process that made it.
     """
 
     snapshot_id: int | None = None
-    partitions: Mapping[str, tuple[int, tuple[object, ...]]] = field(
-        default_factory=dict, repr=False
-    )
+    listed: Mapping[str, ListedFile] = field(default_factory=dict, repr=False)
 
 
 class IcebergScanner:

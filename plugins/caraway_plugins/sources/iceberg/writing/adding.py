@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError, ExecutionError
 from caraway_plugins.iceberg.added_manifests import AddedFile, WrittenSpec
+from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema
 from caraway_plugins.sources.iceberg.writing import required
 from caraway_plugins.sources.iceberg.writing.commits import SnapshotWrite
 from caraway_plugins.sources.iceberg.writing.row_files import RowFiles
@@ -50,15 +51,16 @@ class WritingStatement(ABC):
 class AddedRows:
     """Rows that are added to a table, and are checked before."""
 
-    def __init__(self, write: SnapshotWrite) -> None:
+    def __init__(self, write: SnapshotWrite, more: tuple[IcebergField, ...] = ()) -> None:
+        """Take the write, and columns that files have beyond those of the table."""
         self._write = write
-        self._schema = write.opened.metadata.schema()
+        self._schema = IcebergSchema((*write.opened.metadata.schema().fields, *more))
         self._spec = write.spec()
         self._required = required.required_fields(write.schema_document())
         self._files = RowFiles(write.data, self._schema, self._spec)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows with all columns of the table."""
+        """Add rows with all columns of the files."""
         if (path := required.missing(batch, self._schema, self._required)) is not None:
             raise self._write.refused(f"column '{path}' takes no NULL")
         self._files.add(batch)

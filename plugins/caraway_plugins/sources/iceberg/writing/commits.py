@@ -21,17 +21,17 @@ from caraway_plugins.iceberg import (
     added_manifests,
     added_snapshots,
     read_metadata,
-    replaced_files,
 )
 from caraway_plugins.iceberg.added_lists import ListedSnapshot
 from caraway_plugins.iceberg.added_manifests import AddedFile, Content, WrittenSpec
 from caraway_plugins.iceberg.added_snapshots import AddedSnapshot
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
-from caraway_plugins.iceberg.replaced_files import RemovedFiles
+from caraway_plugins.iceberg.read_manifests import ListedFile
 from caraway_plugins.sources.iceberg import opening
 from caraway_plugins.sources.iceberg.opening import OpenedTable
-from caraway_plugins.sources.iceberg.writing import catalogs, formats, written
+from caraway_plugins.sources.iceberg.writing import catalogs, formats, lineage, written
 from caraway_plugins.sources.iceberg.writing.catalogs import LostCommitError
+from caraway_plugins.sources.iceberg.writing.kept_manifests import KeptManifests
 from caraway_plugins.sources.iceberg.writing.row_files import TablePlace
 
 _MARK, _COUNT = "caraway.write", "caraway.rows"
@@ -71,7 +71,7 @@ class SnapshotWrite:
         self._title, self._nothing = title, nothing
         self._request = written.request_of(table)
         self._is_settled = False
-        self._replaced: frozenset[str] = frozenset()
+        self._replaced: Mapping[str, ListedFile] = {}
         self._rewritten: list[str] = []
         """The manifests of the last try that are those of others without replaced files."""
         self.opened = opened
@@ -140,11 +140,11 @@ class SnapshotWrite:
         files: Files,
         count: int,
         base: Base | None = None,
-        replaced: frozenset[str] = frozenset(),
+        replaced: Sequence[ListedFile] = (),
     ) -> None:
         """Commit files of a statement for `count` rows; with `base`, rows of it are changed.
 
-        `replaced` are the locations of data files that are taken out of the table.
+        `replaced` are data files that are taken out of the table.
 
         Raises:
             QueryError: it is not committed. The message says where that is not known.
@@ -157,7 +157,7 @@ class SnapshotWrite:
         notes = {_MARK: write_marks.current(), _COUNT: str(count)}
         added = AddedSnapshot(self.snapshot_id, every, notes)
         self._is_settled = True
-        self._replaced = replaced
+        self._replaced = {each.location: each for each in replaced}
         try:
             self._commit(added, manifests, base)
         except DatasetError as exc:
@@ -177,18 +177,30 @@ class SnapshotWrite:
         self, added: AddedSnapshot, manifests: Sequence[Mapping[str, Any]], base: Base | None
     ) -> None:
         catalog = catalogs.catalog_of(self._request, self._metadata)
-        schema_id = self.opened.document["current-schema-id"]
+        schema_id, version = self.opened.document["current-schema-id"], self.version
         for turn in range(1, _TRIES + 1):
             document = self.opened.document
             if document["current-schema-id"] != schema_id:
                 self._refuse_conflict("its columns")
+            if self.version != version:
+                self._refuse_conflict("the version of its format")
             if base and not added_snapshots.has_only_appends(document, base.snapshot_id):
                 self._refuse_conflict("its rows")
+            if base and self._has_new_ids(base):
+                self._refuse_conflict("the ids of its rows")
             if self._is_committed(catalog, added, manifests):
                 return
             time.sleep(_DELAYS.delay_s(turn, random.random()))
             self.opened = _opened(self._request)
         self._refuse_conflict(f"it {_TRIES} times")
+
+    def _has_new_ids(self, base: Base) -> bool:
+        """Return whether rows that are copied got ids since; they do after an upgrade."""
+        parent = added_snapshots.current(self.opened.document)
+        if not lineage.is_kept(self.version) or parent is None:
+            return False
+        is_next = parent["snapshot-id"] == base.snapshot_id
+        return not is_next and any(each.first_row_id is None for each in self._replaced.values())
 
     def _refuse_conflict(self, what: str) -> None:
         self._delete_files()
@@ -228,42 +240,20 @@ class SnapshotWrite:
             added_snapshots.next_row_id(document),
         )
         try:
-            kept, removed = self._kept(added_lists.records(before) if before else [])
+            manifests_before = added_lists.records(before) if before else []
+            keeping = KeptManifests(self.opened.files, self._metadata)
+            self._rewritten = keeping.made
+            kept, removed = keeping.without(manifests_before, self._replaced, listed)
             made = added_lists.manifest_list(listed, kept, manifests)
         except DatasetError:
             raise
         # fastavro raises many kinds of exceptions for damaged files.
         except Exception as exc:
-            raise DatasetError(
-                "invalid", "its manifest list is damaged, or lacks counts of rows"
-            ) from exc
+            raise DatasetError("invalid", "its manifest list, or a manifest, is damaged") from exc
         name = f"snap-{added.id}-{uuid.uuid4()}.avro"
         location = self._metadata.write(io.BytesIO(made.content), name)
         now_ms = max(time.time_ns() // 1_000_000, int(document["last-updated-ms"]))
         return added.document(document, now_ms, location, made.assigned_rows, removed)
-
-    def _kept(
-        self, before: Sequence[Mapping[str, Any]]
-    ) -> tuple[Sequence[Mapping[str, Any]], RemovedFiles]:
-        """Return the manifests of before without the files that are replaced."""
-        self._rewritten, removed = [], RemovedFiles()
-        if not self._replaced:
-            return before, removed
-        kept: list[Mapping[str, Any]] = []
-        for each in before:
-            content = self.opened.files.place(each["manifest_path"]).read("a manifest")
-            made = replaced_files.rewritten(content, each, self._replaced, self.snapshot_id)
-            if made is None:
-                kept.append(each)
-                continue
-            name = f"{uuid.uuid4()}-r{len(self._rewritten)}.avro"
-            location = self._metadata.write(io.BytesIO(made.content), name)
-            self._rewritten.append(location)
-            kept.append({**made.listed, "manifest_path": location})
-            removed += made.removed
-        if removed.files != len(self._replaced):
-            raise DatasetError("invalid", "its manifests lack files whose rows are changed")
-        return kept, removed
 
     @property
     def version(self) -> int:

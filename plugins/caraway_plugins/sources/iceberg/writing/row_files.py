@@ -29,6 +29,8 @@ _GROUP_ROWS = 1024 * 1024
 _CODEC = "zstd"
 _FLOATS = ("float", "double")
 _POSITION_ID = 2147483545
+_MOST_OWN_ID = 2147483447
+"""The most that the ids of a table's own columns can be."""
 _PATH = pa.field(
     "file_path", pa.string(), False, {b"PARQUET:field_id": str(read_manifests.PATH_ID).encode()}
 )
@@ -77,7 +79,7 @@ class RowFiles:
             for field, column in zip(schema.fields, written.columns(schema).types, strict=True)
         )
         self._fields = schema.fields
-        measured = tuple(each for each in schema.fields if not _has_uuid(each))
+        measured = tuple(each for each in schema.fields if _is_measured(each))
         self._footers = FooterReader(IcebergSchema(measured))
         self._waiting: dict[Partition, list[pa.RecordBatch]] = defaultdict(list)
         self._sizes: dict[Partition, int] = defaultdict(int)
@@ -188,6 +190,10 @@ def _inside(field: IcebergField) -> Iterator[IcebergField]:
     for each in field.inner:
         yield each
         yield from _inside(each)
+
+
+def _is_measured(field: IcebergField) -> bool:
+    return field.id <= _MOST_OWN_ID and not _has_uuid(field)
 
 
 def _has_uuid(field: IcebergField) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,9 +22,13 @@ from caraway_plugins.sources.iceberg.writing import commits, row_files, written
 from caraway_plugins.sources.iceberg.writing.adding import AddedRows, WritingStatement
 from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
 from caraway_plugins.sources.iceberg.writing.creating import IcebergCreation, IcebergDrop
+from caraway_plugins.sources.iceberg.writing.lineage import FIELDS, Lineage, is_kept
 
 _WITH_DELETES = 2
-"""The first version of the format in which files delete rows of others."""
+"""The version of the format in which files of positions delete rows of others.
+
+The first has no deletes, and the third has deletion vectors.
+"""
 _NOT_INSERTED, _NOT_CHANGED = "no row was inserted", "no row was changed"
 
 
@@ -113,21 +117,23 @@ class IcebergReplacement(WritingStatement):
         return self._write_rows(write, self._given(rows))
 
     def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        added, count = AddedRows(write), 0
+        lineage = Lineage(self._placed) if is_kept(write.version) else None
+        added, count = AddedRows(write, FIELDS if lineage else ()), 0
+        names = self._table.schema.names
         places: dict[str, list[np.ndarray]] = defaultdict(list)
         for batch in batches:
             count += batch.num_rows
             _note_places(batch, places)
             new = batch.filter(batch.column(IS_ADDED))
             if new.num_rows:
-                added.add(new.select(self._table.schema.names))
+                added.add(lineage.changed(new, names) if lineage else new.select(names))
         if not count:
             return 0
         positions = self._positions(write, places)
-        if write.version < _WITH_DELETES:
-            for batch in self._left(positions):
+        if write.version != _WITH_DELETES:
+            for batch in self._left(positions, lineage):
                 added.add(batch)
-            replaced = frozenset(positions)
+            replaced = [self._placed.listed[each] for each in positions]
             write.commit({"data": added.finish()}, count, self._base, replaced)
             return count
         deletes = self._deletes(write, positions)
@@ -147,25 +153,34 @@ class IcebergReplacement(WritingStatement):
             raise write.refused("a row would be changed by more than one row of the source")
         return found
 
-    def _left(self, gone: dict[str, np.ndarray]) -> Iterator[pa.RecordBatch]:
+    def _left(
+        self, gone: dict[str, np.ndarray], lineage: Lineage | None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the other rows of files that lose rows."""
+        names = self._table.schema.names
+        found = lineage.unchanged(list(gone), names) if lineage else self._rows(gone)
+        for location, positions, rows in found:
+            is_left = ~np.isin(positions, gone[location])
+            if is_left.any():
+                yield rows.filter(pa.array(is_left))
+
+    def _rows(self, gone: Collection[str]) -> Iterator[tuple[str, np.ndarray, pa.RecordBatch]]:
+        """Yield the rows of files: the file, their positions there, and the rows."""
         chosen = tuple(each for each in self._placed.files if each.location in gone)
         files = replace(self._placed, files=chosen)
         names = self._table.schema.names
         for batch in IcebergScanner().scan(files, RowRequest([*names, FILE, POSITION])):
-            positions = gone[batch.column(FILE)[0].as_py()]
-            is_left = ~np.isin(batch.column(POSITION).to_numpy(), positions)
-            if is_left.any():
-                yield batch.filter(pa.array(is_left)).select(names).cast(self._table.schema)
+            positions = batch.column(POSITION).to_numpy()
+            yield batch.column(FILE)[0].as_py(), positions, batch.select(names)
 
     def _deletes(
         self, write: SnapshotWrite, gone: dict[str, np.ndarray]
     ) -> list[tuple[WrittenSpec, list[AddedFile]]]:
         by_spec: dict[int, list[AddedFile]] = defaultdict(list)
         for location, positions in gone.items():
-            spec_id, partition = self._placed.partitions[location]
-            by_spec[spec_id].append(
-                row_files.write_positions(write.data, location, positions, partition)
+            listed = self._placed.listed[location]
+            by_spec[listed.spec_id].append(
+                row_files.write_positions(write.data, location, positions, listed.partition)
             )
         return [(write.spec(id_), files) for id_, files in by_spec.items()]
 

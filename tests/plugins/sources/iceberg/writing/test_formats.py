@@ -1,12 +1,9 @@
 """Tables of each version of the format: which statements write them, and what PyIceberg reads."""
 
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -15,7 +12,7 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
-from caraway_core.errors import ExecutionError, InvalidQueryError
+from caraway_core.errors import ExecutionError
 from caraway_plugins.iceberg import added_snapshots
 from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
 from tests.kit import iceberg_tables
@@ -23,45 +20,17 @@ from tests.plugins.sources.iceberg.writing import written_tables
 from tests.plugins.sources.iceberg.writing.written_tables import (
     ROWS,
     SMALL,
+    UPGRADE,
+    Document,
     Written,
-    create,
     files,
     in_order,
+    manifests,
+    of_version,
     refused,
+    rewrite,
     small,
 )
-
-Document = dict[str, Any]
-UPGRADE = {"format-version": 3, "next-row-id": 0}
-
-
-def of_version(folder: Path, version: int, schema: Any = SMALL, **options: Any) -> Written:
-    """Create a table. PyIceberg creates none of the third version, but reads them."""
-    written = create(folder, schema, properties={"format-version": str(min(version, 2))}, **options)
-    if version > 2:
-        rewrite(folder, lambda document: {**document, **UPGRADE})
-    return written
-
-
-def rewrite(folder: Path, change: Callable[[Document], Document]) -> None:
-    """Have the metadata be those that another program wrote."""
-    path = iceberg_tables.newest(folder / "n" / "t")
-    path.write_text(json.dumps(change(json.loads(path.read_text()))))
-
-
-def manifests(written: Written) -> list[tuple[dict[str, Any], list[Any]]]:
-    """Return the metadata and the entries of each manifest of the current snapshot."""
-    snapshot = written.snapshots()[-1]
-    listed: Any = fastavro.reader(io.BytesIO(_content(snapshot.manifest_list)))
-    found = []
-    for each in listed:
-        reader: Any = fastavro.reader(io.BytesIO(_content(each["manifest_path"])))
-        found.append((dict(reader.metadata), list(reader)))
-    return found
-
-
-def _content(location: str) -> bytes:
-    return iceberg_tables.local(location).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -139,8 +108,7 @@ def test_metadata_without_lists_are_written(tmp_path: Path) -> None:
 
 def first_row_ids(written: Written) -> list[int]:
     """Return the first id of the rows of each manifest of the current snapshot."""
-    listed: Any = fastavro.reader(io.BytesIO(_content(written.snapshots()[-1].manifest_list)))
-    return [each["first_row_id"] for each in listed]
+    return [each["first_row_id"] for each in written_tables.listed(written)]
 
 
 def numbers(written: Written) -> tuple[int, int, int]:
@@ -167,17 +135,6 @@ def test_rows_of_before_an_upgrade_get_ids(tmp_path: Path, before: int) -> None:
     written.insert(small(4))
     assert (first_row_ids(written), numbers(written)) == ([0, 1, 2], (0, 4, 4))
     assert written.read() == written.own_rows() == small(1, 2, 3, 4).to_pylist()
-
-
-def test_rows_of_the_third_version_are_not_changed(tmp_path: Path) -> None:
-    written = of_version(tmp_path, 3)
-    written.insert(small(1, 2))
-    there = files(tmp_path)
-    placed, rows = written.placed()
-    with pytest.raises(InvalidQueryError, match=r"takes INSERT alone, .* no row was changed"):
-        written.replace(placed, rows)
-    assert files(tmp_path) == there
-    assert written.read() == small(1, 2).to_pylist()
 
 
 def test_changes_of_the_first_version_are_written_anew(tmp_path: Path) -> None:
@@ -239,7 +196,9 @@ def test_a_list_that_is_cut_leaves_the_table(tmp_path: Path) -> None:
     insert = IcebergWriter().insert(written.table, SMALL)
     path.write_bytes(whole[:100])
     there = files(tmp_path)
-    with pytest.raises(ExecutionError, match=r"its manifest list is damaged.*no row was inserted"):
+    with pytest.raises(
+        ExecutionError, match=r"its manifest list, or .*, is damaged.*no row was inserted"
+    ):
         insert.insert_rows(iter(small(2).to_batches()))
     assert files(tmp_path) == there
     path.write_bytes(whole)

@@ -1,6 +1,8 @@
 """Tables that are written, in each kind of catalog, and read by PyIceberg."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
@@ -8,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
@@ -22,7 +25,7 @@ from caraway_core.tables import RemoteTable, TableSpec, scanners
 from caraway_core.tables.scanners import RowRequest
 from caraway_plugins.sources.iceberg.source import IcebergSource
 from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
-from tests.kit import iceberg_rest
+from tests.kit import iceberg_rest, iceberg_tables
 from tests.kit.iceberg_rest import IcebergRestServer
 
 ROWS = pa.table(
@@ -46,6 +49,8 @@ ROWS = pa.table(
 )
 SMALL = pa.schema({"id": pa.int64(), "v": pa.string()})
 Partition = tuple[str, Transform[Any, Any]]
+Document = dict[str, Any]
+UPGRADE = {"format-version": 3, "next-row-id": 0}
 
 
 @dataclass
@@ -79,13 +84,7 @@ class Written:
 
     def replace(self, placed: TableSpec, gone: pa.Table, added: pa.Table | None = None) -> int:
         """Take rows out, each for one of those that are added, if there are any."""
-        rows = (gone if added is None else added).select(self.table.schema.names)
-        is_added = pa.array([added is not None] * len(gone))
-        places = gone.select([FILE, POSITION]).append_column(IS_ADDED, is_added)
-        for column in rows.column_names:
-            places = places.append_column(column, rows.column(column))
-        writer = IcebergWriter().replace(self.table, placed)
-        return writer.insert_rows(_batches(places))
+        return replace_rows(self.table, placed, gone, added)
 
     def read(self, **options: Any) -> list[dict[str, Any]]:
         """Return the rows as PyIceberg reads them, by id."""
@@ -102,6 +101,18 @@ class Written:
         batches = list(scanners.of(placed).scan(placed, RowRequest(names)))
         schema = pa.schema([placed.schema.field(name) for name in names])
         return in_order(pa.Table.from_batches(batches, schema))
+
+
+def replace_rows(
+    table: RemoteTable, placed: TableSpec, gone: pa.Table, added: pa.Table | None = None
+) -> int:
+    """Take rows out of a table, each for one of those that are added, if there are any."""
+    rows = (gone if added is None else added).select(table.schema.names)
+    is_added = pa.array([added is not None] * len(gone))
+    places = gone.select([FILE, POSITION]).append_column(IS_ADDED, is_added)
+    for column in rows.column_names:
+        places = places.append_column(column, rows.column(column))
+    return IcebergWriter().replace(table, placed).insert_rows(_batches(places))
 
 
 def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -156,6 +167,35 @@ def over_rest(written: Written, **config: str) -> Iterator[Written]:
         path = f"{server.url}/v1/namespaces/n/tables/{written.name}"
         request = replace(written.request, path=path, params={})
         yield replace(written, request=request, server=server)
+
+
+def of_version(folder: Path, version: int, schema: Any = SMALL, **options: Any) -> Written:
+    """Create a table. PyIceberg creates none of the third version, but reads them."""
+    written = create(folder, schema, properties={"format-version": str(min(version, 2))}, **options)
+    if version > 2:
+        rewrite(folder, lambda document: {**document, **UPGRADE})
+    return written
+
+
+def rewrite(folder: Path, change: Callable[[Document], Document]) -> None:
+    """Have the metadata be those that another program wrote."""
+    path = iceberg_tables.newest(folder / "n" / "t")
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+
+def listed(written: Written) -> list[Document]:
+    """Return what the list of the current snapshot says of each manifest."""
+    return _records(written.snapshots()[-1].manifest_list)[1]
+
+
+def manifests(written: Written) -> list[tuple[Document, list[Document]]]:
+    """Return the metadata and the entries of each manifest of the current snapshot."""
+    return [_records(each["manifest_path"]) for each in listed(written)]
+
+
+def _records(location: str) -> tuple[Document, list[Document]]:
+    reader: Any = fastavro.reader(io.BytesIO(iceberg_tables.local(location).read_bytes()))
+    return dict(reader.metadata), list(reader)
 
 
 def small(*ids: int) -> pa.Table:
