@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_CHANGED = 2
+from caraway_plugins.sources.iceberg.writing import lineage
+
 _ENCRYPTION = "encryption.key-id"
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 
@@ -16,15 +17,13 @@ def refusal(document: Mapping[str, Any], is_change: bool) -> str | None:
     `document` is the metadata of the table.
     """
     version = int(document["format-version"])
-    if is_change and version > _CHANGED:
-        return (
-            f"a table of version {version} of the format takes INSERT alone, because deletion "
-            "vectors are not written; change its rows with a program that writes them"
-        )
     if document.get("encryption-keys") or _ENCRYPTION in (document.get("properties") or {}):
         return "the table is encrypted"
     schemas = document["schemas"]
     current = next(each for each in schemas if each["schema-id"] == document["current-schema-id"])
+    names = {each["name"] for each in current["fields"]}
+    if is_change and lineage.is_kept(version) and (taken := names.intersection(lineage.NAMES)):
+        return f"its rows have ids, and its column '{min(taken)}' has the name of these"
     return next(_unwritten(current), None)
 
 
