@@ -24,6 +24,7 @@ from caraway_engine.scans import tables
 from caraway_engine.sessions import writes
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.folder_inserts import InsertingFiles
+from caraway_engine.sessions.folder_writes import WrittenFolder
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.stages import fragments
 from caraway_engine.stages.stage_schemas import StageSchemas
@@ -93,13 +94,24 @@ class AnsweredPlans:
         return Startable(plan, schema, partial(writing.WriteStream, made, schema), is_waiting=True)
 
     def _insert_files(self, name: TableName, columns: Sequence[str], rows: Any) -> int:
-        """Insert rows that are all there into a folder, and return their number."""
+        """Insert rows that are all there into a folder, and return their number.
+
+        Raises:
+            QueryError: it failed. The message says what was added all the same.
+        """
         _, folder = self._registered.installed[name]
+        written = WrittenFolder.of_table(self._registered.snapshot.tables[name])
         passed = {"rows": rows.into_view(), "folder": folder}
         with self._registered.inputs.passing((), passed) as token:
             sql = writes.into_input(token + "folder", columns, token + "rows")
             frame = self._registered.contexts.main.sql(sql)
-        (batch,) = frame.collect()
+        with written.held():
+            before = written.files()
+            try:
+                (batch,) = frame.collect()
+            except Exception as exc:
+                error = self._registered.translate(exc, planning=False)
+                raise written.failed(error, before) from exc
         return int(batch.column(0)[0].as_py())
 
     def changing(self, plan: StatementPlan, schema: pa.Schema, table: RemoteTable) -> Startable:

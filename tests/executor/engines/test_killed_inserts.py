@@ -1,4 +1,4 @@
-"""An engine that ends during an INSERT into a folder leaves nothing that is read."""
+"""An engine that ends during an INSERT into a folder leaves nothing that is read, or that stays."""
 
 import asyncio
 import os
@@ -54,6 +54,12 @@ async def test_a_killed_insert_is_not_there(
         assert await rows(made, "SELECT count(*) AS n FROM t") == [{"n": 1}]
         left = {each.suffix for each in (tmp_path / "t").iterdir()}
         assert (left != {".parquet"}) == is_writing
+        # A day later the next statement removes it.
+        for each in (tmp_path / "t").glob("*#*"):
+            os.utime(each, (0, 0))
+        sql = "INSERT INTO t VALUES (2, 'b')"
+        assert await rows(made, sql, writable=frozenset({TableName("t")})) == [{"count": 1}]
+        assert {each.suffix for each in (tmp_path / "t").iterdir()} == {".parquet"}
 
 
 async def _computing(made: Engines) -> int:
