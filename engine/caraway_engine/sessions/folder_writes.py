@@ -1,4 +1,4 @@
-"""Folders that statements write into: what is left of dead ones, and what one that fails has added.
+"""Folders that statements write into: files that dead ones left, and those of one that fails.
 
 On disk a file has another name until it is whole, as `x.parquet#1`. An engine that is killed leaves
 it: no query reads it, and no program removes it.
