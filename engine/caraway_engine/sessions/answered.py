@@ -97,7 +97,7 @@ class AnsweredPlans:
         """Insert rows that are all there into a folder, and return their number.
 
         Raises:
-            QueryError: it failed. The message says what was added all the same.
+            QueryError: it failed. The message names files that were added all the same.
         """
         _, folder = self._registered.installed[name]
         written = WrittenFolder.of_table(self._registered.snapshot.tables[name])
