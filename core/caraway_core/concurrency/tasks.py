@@ -29,14 +29,14 @@ class Tasks:
     """The background tasks of one owner; they end with it, and no failure is silent."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def spawn(
         self,
-        work: Coroutine[Any, Any, _Result],
+        work: Coroutine[object, object, _Result],
         kind: str,
         on_failure: OnFailure | None = None,
         **fields: object,
@@ -55,7 +55,7 @@ class Tasks:
 
     def keep(
         self,
-        work: Callable[[], Coroutine[Any, Any, None]],
+        work: Callable[[], Coroutine[object, object, None]],
         kind: str,
         on_failure: OnFailure | None = None,
         **fields: object,
@@ -78,7 +78,7 @@ class Tasks:
         await self.ended()
 
 
-def _cancel_once(tasks: Sequence["asyncio.Task[Any]"]) -> None:
+def _cancel_once(tasks: Sequence["asyncio.Task[object]"]) -> None:
     """Cancel tasks, but not those that are cancelled already.
 
     A second cancel would end the clean-up that the first began, and leave what it closes. But a
@@ -139,7 +139,7 @@ def ends(exc: BaseException) -> bool:
     return isinstance(exc, KeyboardInterrupt | SystemExit | GeneratorExit)
 
 
-def _failure(task: "asyncio.Task[Any]") -> BaseException | None:
+def _failure(task: "asyncio.Task[object]") -> BaseException | None:
     if not task.cancelled():
         return task.exception()
     # No one cancelled the task: its own work raised CancelledError.
@@ -177,7 +177,7 @@ def note(
 
 
 async def _kept(
-    work: Callable[[], Coroutine[Any, Any, None]],
+    work: Callable[[], Coroutine[Any, object, None]],
     kind: str,
     on_failure: OnFailure | None,
     fields: Mapping[str, object],

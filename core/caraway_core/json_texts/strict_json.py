@@ -50,7 +50,7 @@ def _parsed(text: str | bytes, decoder: json.JSONDecoder) -> object:
     return value
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         seen = set[str]()

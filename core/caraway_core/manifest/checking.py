@@ -111,7 +111,7 @@ def _has_names(annotation: object) -> bool:
     )
 
 
-def _model_in(annotation: Any) -> type[Section] | None:
+def _model_in(annotation: object) -> type[Section] | None:
     """Return the model inside `X | None`, `Items[X]`, `dict[str, X]` and the like."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
@@ -120,7 +120,7 @@ def _model_in(annotation: Any) -> type[Section] | None:
     return next(filter(None, map(_model_in, typing.get_args(annotation))), None)
 
 
-def _message(error: Mapping[str, Any], value: Any) -> str:
+def _message(error: Mapping[str, Any], value: object) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
@@ -131,7 +131,7 @@ def _message(error: Mapping[str, Any], value: Any) -> str:
     return _MESSAGES.get(kind, str(error["msg"]))
 
 
-def _not_one_of(value: Any, expected: str) -> str:
+def _not_one_of(value: object, expected: str) -> str:
     known = [name.strip("'") for name in expected.replace(" or ", ", ").split(", ")]
     if not isinstance(value, str):
         return f"must be one of: {', '.join(known)}"

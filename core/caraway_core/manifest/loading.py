@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import checking, notices
@@ -362,7 +362,7 @@ class _Loading:
         self._problems.append(where.problem(location, message))
 
 
-def _items(content: Document, section: str) -> Iterable[Any]:
+def _items(content: Document, section: str) -> Iterable[object]:
     items = content.value.get(section)
     return items if isinstance(items, list) else ()
 

@@ -107,7 +107,7 @@ def _notices(document: Document, keys: dict[str, str]) -> Iterator[str]:
             yield str(document.problem(location, message))
 
 
-def _value(value: Any, location: tuple[str, ...]) -> Any:
+def _value(value: object, location: tuple[str, ...]) -> Any:
     for step in location:
         value = value.get(step) if isinstance(value, dict) else None
     return value

@@ -33,12 +33,12 @@ class Section:
     """The keys that messages and the schema list first; the others follow."""
 
     @classmethod
-    def from_keys(cls, keys: dict[str, Any], folder: Path) -> Any:
+    def from_keys(cls, keys: dict[str, object], folder: Path) -> object:
         """Return the value of the checked keys of a file in the folder."""
         return cls.of_kept(keys)
 
     @classmethod
-    def of_kept(cls, keys: dict[str, Any], **others: Any) -> Self:
+    def of_kept(cls, keys: dict[str, object], **others: object) -> Self:
         """Return the value of the keys that have fields, and of other fields."""
         return cls(**{key: keys[key] for key in keys if key not in cls.KEYS}, **others)
 
@@ -76,18 +76,18 @@ def _fields(section: type[Section]) -> tuple[Field[Any], ...]:
     return fields(section)  # type: ignore[arg-type]  # every section is a dataclass
 
 
-def _key(each: Field[Any]) -> str | None:
+def _key(each: Field[object]) -> str | None:
     """Return the key of a field in files, if they set it."""
     key: str | None = each.metadata.get("key", each.name)
     return key
 
 
-def _or_none(type_: Any) -> Any:
+def _or_none(type_: object) -> object:
     """Allow a section to be empty in the JSON Schema; where it is checked, it counts as absent."""
     return type_ | None if isinstance(type_, type) and issubclass(type_, Section) else type_
 
 
-def _with_default(schema: "CoreSchema", default: Any) -> "CoreSchema":
+def _with_default(schema: "CoreSchema", default: object) -> "CoreSchema":
     from pydantic_core import core_schema as schemas
 
     if not isinstance(default, _SHOWN_DEFAULTS):
@@ -95,7 +95,7 @@ def _with_default(schema: "CoreSchema", default: Any) -> "CoreSchema":
     return schemas.with_default_schema(schema, default=default)
 
 
-def _without_empty(content: Any, known: set[str]) -> Any:
+def _without_empty(content: object, known: set[str]) -> object:
     if not isinstance(content, dict):
         return content
     return {key: value for key, value in content.items() if value is not None or key not in known}
@@ -116,7 +116,7 @@ def known_keys(section: type[Section]) -> tuple[str, ...]:
     return tuple(key_types(section))
 
 
-def key_types(section: type[Section]) -> dict[str, Any]:
+def key_types(section: type[Section]) -> dict[str, object]:
     """Return the keys of a section as they are written in a file, and their types."""
     types: dict[str | None, Any] = {_key(each): each.type for each in _fields(section)}
     types.update(section.KEYS)
@@ -192,7 +192,7 @@ class InFolder:
 class Limits:
     """Bounds of a value, in the words of pydantic."""
 
-    def __init__(self, **bounds: Any) -> None:
+    def __init__(self, **bounds: object) -> None:
         self._bounds = bounds
 
     def __get_pydantic_core_schema__(

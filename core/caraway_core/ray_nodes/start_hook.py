@@ -61,7 +61,7 @@ def prepare(parameters: Any, is_head: bool) -> None:
 
 
 def _with_ports(start_process: Start) -> Start:
-    def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
+    def start(command: Sequence[str], *arguments: object, **named: object) -> Any:
         return start_process(without_agent_ports(command), *arguments, **named)
 
     return start
@@ -74,7 +74,7 @@ def without_agent_ports(command: Sequence[str]) -> list[str]:
 
 
 def _with_watch(start_process: Start, sign: Path) -> Start:
-    def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
+    def start(command: Sequence[str], *arguments: object, **named: object) -> Any:
         started = start_process(command, *arguments, **named)
         if Path(command[0]).name == _GCS:
             address, is_durable = watched(command)
@@ -107,7 +107,7 @@ def _asking(address: str) -> gcs_watch.Ask:
     return lambda: client.internal_kv_get(_KEY, _NAMESPACE, timeout=gcs_watch.ASK_S)
 
 
-def _with_cluster_watch(connect: Callable[[Any], None]) -> Callable[[Any], None]:
+def _with_cluster_watch(connect: Callable[[Any], None]) -> Callable[[object], None]:
     """Watch the cluster from the moment at which the node knows its id.
 
     The start of the node takes seconds more, and a head that is replaced meanwhile refuses its
@@ -131,7 +131,7 @@ def _asking_for(address: str, cluster_id: str) -> cluster_watch.Ask:
 
 
 def _without_password(start_raylet: Start) -> Start:
-    def start(*arguments: Any, **named: Any) -> Any:
+    def start(*arguments: object, **named: object) -> Any:
         return start_raylet(*arguments, **{**named, "redis_password": ""})
 
     return start
@@ -140,9 +140,9 @@ def _without_password(start_raylet: Start) -> Start:
 def _with_environment(start_process: Start) -> Start:
     def start(
         command: Sequence[str],
-        *arguments: Any,
+        *arguments: object,
         env_updates: Mapping[str, str] | None = None,
-        **named: Any,
+        **named: object,
     ) -> Any:
         shown, updates = hidden(command)
         env = {**(env_updates or {}), **updates}

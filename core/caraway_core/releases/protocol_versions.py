@@ -81,7 +81,7 @@ def growing(cls: _Class) -> _Class:
     """
 
     # Any: a message, and the values of its fields, as `dataclass` pickles them.
-    def set_state(self: Any, state: list[Any]) -> None:
+    def set_state(self: Any, state: list[object]) -> None:
         known = fields(self)
         for field, value in zip(known, state, strict=False):
             object.__setattr__(self, field.name, value)

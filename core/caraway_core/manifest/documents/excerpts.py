@@ -64,7 +64,7 @@ def _name(entry: object) -> str | None:
         return None
 
 
-def _shown(value: Any, *, hides: bool = False) -> Any:
+def _shown(value: Any, *, hides: bool = False) -> object:
     if isinstance(value, dict):
         return {key: _shown(each, hides=hides or key in _HIDING) for key, each in value.items()}
     if isinstance(value, list):

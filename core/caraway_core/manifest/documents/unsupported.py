@@ -122,7 +122,7 @@ def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterat
                 yield document.problem(location, message)
 
 
-def _find(value: object, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:
+def _find(value: object, steps: list[str], at: Location) -> Iterator[tuple[Location, object]]:
     if not steps:
         yield at, value
     elif steps[0] == "*" and isinstance(value, list):

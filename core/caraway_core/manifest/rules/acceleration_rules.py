@@ -92,7 +92,7 @@ def _time_column(document: Document) -> Iterator[Problem]:
         yield document.problem(("acceleration", key), message)
 
 
-def _engine(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _engine(section: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     engine, mode = section.get("engine"), section.get("mode")
     if engine == "arrow" and mode in _FILES:
         yield "mode", "the engine 'arrow' keeps data in memory; write 'engine: file'"
@@ -122,7 +122,7 @@ def _connector(document: Document) -> str:
         return ""
 
 
-def _retention(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _retention(section: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     is_checked = section.get("retention_check_enabled") is True
     if is_checked and not (section.get("retention_period") or section.get("retention_sql")):
         yield (
@@ -131,7 +131,7 @@ def _retention(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _on_conflict(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _on_conflict(section: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     actions = section.get("on_conflict")
     if not isinstance(actions, dict):
         return
@@ -183,7 +183,7 @@ def _terms(written: object) -> Iterator[str]:
         yield written
 
 
-def _unique(section: Mapping[str, Any]) -> list[str]:
+def _unique(section: Mapping[str, object]) -> list[str]:
     indexes = _mapping(section.get("indexes"))
     return [str(key) for key, value in indexes.items() if value == "unique"]
 
@@ -208,7 +208,7 @@ def _snapshots(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "snapshots_trigger_threshold", str(exc)
 
 
-def _notices(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _notices(section: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     engine = section.get("engine")
     if engine in _FOREIGN:
         yield "engine", f"'{engine}' means the engine 'file' here: the data are kept in its files"
@@ -239,7 +239,7 @@ def _notices(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield key, "has no effect unless 'snapshots' is 'enabled'"
 
 
-def _without_refreshes(section: Mapping[str, Any], mode: str) -> Iterator[tuple[str, str]]:
+def _without_refreshes(section: Mapping[str, object], mode: str) -> Iterator[tuple[str, str]]:
     """Yield what a dataset that is not refreshed by itself does not look at."""
     unread = {"changes": (*_OF_TIMETABLE, *_OF_REFRESHES), "disabled": _OF_TIMETABLE}
     for key in unread.get(str(mode), ()):

@@ -5,7 +5,6 @@ a wrong param fails by itself, and all others serve.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from caraway_core.errors import CarawayError, Problem
 from caraway_core.loading import registry
@@ -107,7 +106,7 @@ def _unknown(
 def manifest(document: Document) -> Iterator[Problem]:
     """Yield the places for results and snapshots that cannot be used."""
     for location, key in _PLACES:
-        section: Any = document.value
+        section: object = document.value
         for step in location:
             section = section.get(step) if isinstance(section, dict) else None
         if not isinstance(section, dict) or not isinstance(section.get(key), str):

@@ -167,7 +167,7 @@ def _unique(document: Document, at: Location, kind: str) -> Iterator[Problem]:
         seen.setdefault(str(name), line)
 
 
-def _mapping(value: Any, *steps: str | int) -> dict[str, Any]:
+def _mapping(value: object, *steps: str | int) -> dict[str, Any]:
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

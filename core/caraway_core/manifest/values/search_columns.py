@@ -50,7 +50,7 @@ class Chunking(Section):
     trims_whitespace: bool = key("trim_whitespace", default=True)
 
     @classmethod
-    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "Chunking | None":
+    def from_keys(cls, keys: dict[str, object], folder: Path) -> "Chunking | None":
         """Return the settings, or None where chunks are off."""
         return cls.of_kept(keys) if keys.get("enabled") else None
 

@@ -163,7 +163,7 @@ class SnapshotStoreSettings(Section):
     params: Texts = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_keys(cls, keys: dict[str, Any], folder: Path) -> "SnapshotStoreSettings | None":
+    def from_keys(cls, keys: dict[str, object], folder: Path) -> "SnapshotStoreSettings | None":
         """Return the place of snapshots; None where there is none, or it is off."""
         is_on = keys.get("enabled", True) and keys["location"]
         return cls.of_kept(keys) if is_on else None
