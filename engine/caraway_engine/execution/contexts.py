@@ -9,7 +9,6 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, udf
@@ -331,7 +330,7 @@ def _register_version(context: SessionContext) -> None:
 
 
 @functools.cache
-def _version() -> Any:
+def _version() -> object:
     engine, own = metadata.version("datafusion"), metadata.version("caraway")
     text = pa.array([f"{_LIKE} (Caraway {own}, DataFusion {engine})"])
     # It has no arguments, so the optimizer computes it, for one row.

@@ -19,7 +19,7 @@ def may_help(exc: BaseException) -> bool:
     return isinstance(exc, Exception) and engine_messages.EXHAUSTED.find(exc) is not None
 
 
-def start(contexts: Contexts, dataframe: Any) -> Any:
+def start(contexts: Contexts, dataframe: Any) -> object:
     """Plan for one partition, and start running it with the memory of all statements. Blocks."""
     logical = dataframe.logical_plan()
     return execute(
@@ -27,7 +27,7 @@ def start(contexts: Contexts, dataframe: Any) -> Any:
     )
 
 
-def execute(contexts: Contexts, plan: Any) -> Any:
+def execute(contexts: Contexts, plan: object) -> Any:
     """Start a plan with the memory of the main context, one partition after another."""
     return ChainedPartitions(contexts.main, plan)
 
@@ -51,7 +51,7 @@ class ChainedPartitions:
                 self._stream = self._context.execute(self._plan, self._left.pop(0))
 
 
-def start_whole_read(contexts: Contexts, dataframe: Any) -> Any:
+def start_whole_read(contexts: Contexts, dataframe: Any) -> object:
     """Start a statement that only names columns of one table in memory.
 
     The batches are large unless the engine has to work on them. The partitions are read one after

@@ -20,7 +20,7 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Columns = Mapping[str, ColumnFacts]
 
 
-def conjuncts(expression: Any) -> Iterator[Any]:
+def conjuncts(expression: Any) -> Iterator[object]:
     """Yield the conditions that an AND joins, however deep."""
     parts = plan_nodes.chained(expression)
     if len(parts) == 1 or expression.to_variant().op() != "AND":
@@ -76,7 +76,7 @@ def passing(expression: Any, known: Columns, rows: float) -> float:
     return {"IsNull": _NULL, "IsNotNull": 1 - _NULL}.get(kind, _UNKNOWN)
 
 
-def _operands(expression: Any) -> list[Any]:
+def _operands(expression: Any) -> list[object]:
     try:
         found: list[Any] = expression.rex_call_operands()
     except Exception:  # noqa: BLE001 -- the engine raises plain exceptions

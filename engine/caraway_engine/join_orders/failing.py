@@ -19,7 +19,7 @@ _SAFE = frozenset({"=", "!=", "<", "<=", ">", ">=", "AND", "OR",
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
-def cannot_fail(condition: Any, type_of: TypeOf) -> bool:
+def cannot_fail(condition: object, type_of: TypeOf) -> bool:
     """Return whether a condition has a value for all rows."""
     for part in plan_nodes.inside(condition):
         match part.kind:

@@ -66,7 +66,7 @@ class Members:
         self._implied = list(self._implied_edges())
         self.problem = self._problem()
 
-    def columns_of(self, raw: Any) -> list[Expr]:
+    def columns_of(self, raw: object) -> list[Expr]:
         """Return the columns of the region's plan, in their order."""
         return [self._columns[name] for name in names_of(plan_nodes.typed(raw))]
 
@@ -108,7 +108,7 @@ class Members:
         if isinstance(shape[1], int) and shape[1] >= self._count:
             join = self._region.filtering[shape[1] - self._count]
             conditions = [each.expression for each in join.conditions]
-            how: Any = join.how
+            how: object = join.how
             return left.join_on(frames[shape[1]], *map(Expr, conditions), how=how), mine
         right, its = self._shaped(shape[1], frames)
         return left.join_on(right, *self._between(mine, its)), mine | its

@@ -39,7 +39,9 @@ class OrderPolicy:
 DEFAULT = OrderPolicy()
 
 
-def ordered(optimized: Any, facts_of: FactsOf, policy: OrderPolicy = DEFAULT) -> LogicalPlan | None:
+def ordered(
+    optimized: object, facts_of: FactsOf, policy: OrderPolicy = DEFAULT
+) -> LogicalPlan | None:
     """Return a better optimized plan with the same rows, or None if none is known.
 
     Any doubt keeps the plan as it is: the engine refuses names that it cannot resolve, and the new
@@ -110,7 +112,7 @@ class _Ordering:
             ],
         )
 
-    def _joined(self, raw: Any, region: JoinRegion, *, is_new: bool = False) -> DataFrame | None:
+    def _joined(self, raw: object, region: JoinRegion, *, is_new: bool = False) -> DataFrame | None:
         """Return the joins of a region in a better shape, or None if they stay as they are."""
         if region.size > choosing.MOST:
             raise NotMovableError

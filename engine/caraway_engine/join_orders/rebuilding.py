@@ -25,12 +25,12 @@ class NotRebuiltError(Exception):
     """Python cannot rebuild a node."""
 
 
-def frame(context: SessionContext, raw: Any) -> DataFrame:
+def frame(context: SessionContext, raw: object) -> DataFrame:
     """Return a plan as it is."""
     return context.create_dataframe_from_logical_plan(LogicalPlan(raw))
 
 
-def rebuilt(raw: Any, inputs: Sequence[DataFrame]) -> DataFrame:
+def rebuilt(raw: object, inputs: Sequence[DataFrame]) -> DataFrame:
     """Return a node with other inputs, which have the same columns.
 
     Raises:
@@ -73,7 +73,7 @@ def _sort_key(raw: Any) -> SortExpr:
 
 
 def _joined(variant: Any, left: DataFrame, right: DataFrame) -> DataFrame:
-    how: Any = _JOINS.get(str(variant.join_type()))
+    how: object = _JOINS.get(str(variant.join_type()))
     if how is None or variant.null_equals_null():
         raise NotRebuiltError(str(variant.join_type()))
     conditions = [Expr(mine) == Expr(its) for mine, its in variant.on()]

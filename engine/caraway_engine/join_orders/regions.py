@@ -56,7 +56,7 @@ class JoinRegion:
         return len(self.leaves) + len(self.filtering)
 
 
-def region(raw: Any) -> JoinRegion | None:
+def region(raw: object) -> JoinRegion | None:
     """Return the region at the root of a plan, or None if there is no join to move.
 
     Raises:
@@ -125,7 +125,7 @@ def is_plain(node: PlanNode) -> bool:
     return found == names_of(node)
 
 
-def _conditions(pairs: Sequence[tuple[Any, Any]], rest: Any) -> list[JoinCondition]:
+def _conditions(pairs: Sequence[tuple[object, object]], rest: object) -> list[JoinCondition]:
     parts = [] if rest is None else list(expressions.conjuncts(rest))
     if not all(map(expressions.is_movable, [*parts, *(each for pair in pairs for each in pair)])):
         raise NotMovableError

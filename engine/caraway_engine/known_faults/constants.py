@@ -54,7 +54,7 @@ class AssumedConstants:
         return bool(self.padded or self.totalled or self.is_sorted or self.computes_keys)
 
 
-def of_plan(context: SessionContext, optimized: Any) -> AssumedConstants:
+def of_plan(context: SessionContext, optimized: object) -> AssumedConstants:
     """Find constants below outer joins and grouping sets of an optimized plan."""
     looked = _Look(context)
     looked.at(getattr(optimized, "_raw_plan", optimized))
@@ -134,7 +134,7 @@ class _Look:
             if own in constants
         )
 
-    def _names(self, raw: Any) -> list[str]:
+    def _names(self, raw: object) -> list[str]:
         frame = self._context.create_dataframe_from_logical_plan(LogicalPlan(raw))
         return list(frame.schema().names)
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa
 from datafusion import DataFrame, SessionContext, SQLOptions
@@ -263,7 +262,7 @@ def final_schema(context: SessionContext, frame: DataFrame) -> pa.Schema:
     return final if final.names == schema.names else schema
 
 
-def _type(value: Any) -> str:
+def _type(value: object) -> str:
     return str(value.type) if isinstance(value, pa.Scalar) else type(value).__name__
 
 

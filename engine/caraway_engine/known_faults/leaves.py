@@ -20,7 +20,7 @@ _NOTHING = frozenset[str]()
 _READS = "get_field"
 
 
-def forbidden(context: SessionContext, plan: Any, facts: PlanFacts) -> frozenset[str]:
+def forbidden(context: SessionContext, plan: object, facts: PlanFacts) -> frozenset[str]:
     """Return the settings that must be off while a logical plan is optimized."""
     if _READS not in facts.functions:
         return _NOTHING
@@ -30,7 +30,7 @@ def forbidden(context: SessionContext, plan: Any, facts: PlanFacts) -> frozenset
     return SETTINGS if is_shadowed else _NOTHING
 
 
-def optimized(context: SessionContext, dataframe: Any) -> Any:
+def optimized(context: SessionContext, dataframe: Any) -> object:
     """Return the optimized plan, also where reading fields early is an error."""
     try:
         return dataframe.optimized_logical_plan()

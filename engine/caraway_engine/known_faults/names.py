@@ -41,7 +41,7 @@ class _Below:
         return self.has_condition and _HASH_JOINS in self.forbidden
 
 
-def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
+def forbidden(context: SessionContext, plan: object) -> frozenset[str]:
     """Return the settings that must be off while an optimized plan is made physical.
 
     Dynamic filters come from joins and from top-k. A filter of the statement itself is misplaced
@@ -61,7 +61,7 @@ def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
     return below.forbidden
 
 
-def is_lost(context: SessionContext, plan: Any) -> bool:
+def is_lost(context: SessionContext, plan: object) -> bool:
     """Return whether no setting makes the result of an optimized plan right; see `right_joins`."""
     return _look(context, getattr(plan, "_raw_plan", plan)).is_lost
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa
 from datafusion import DataFrame, LogicalPlan, SessionContext
@@ -50,7 +49,7 @@ def planned(
     context: SessionContext,
     sql: str,
     plan: Callable[[str], DataFrame],
-    parameters: Mapping[str, Any] = _NOTHING,
+    parameters: Mapping[str, object] = _NOTHING,
     doubted: DoubtedRelations = NONE_DOUBTED,
     known: KnownSchemas | None = None,
     *,

@@ -233,7 +233,7 @@ def _is_of_constants(found: dict[str, object], scope: SelectScope, types: Types)
     return not has_others and types.can_stand_alone(found["subquery"], scope)
 
 
-def _found(found: dict[str, Any]) -> Tree:
+def _found(found: dict[str, object]) -> Tree:
     """Return whether a constant is among the rows of a subquery.
 
     From IN, the engine makes `2 = k`, which it takes for a contradiction of `k = 2` in the

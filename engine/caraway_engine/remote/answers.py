@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, cast
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -130,7 +130,7 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         self._is_taken = False
         self._lock = Lock()
 
-    def get_fragments(self, filter: Any = None) -> Iterator["AnswerDataset"]:
+    def get_fragments(self, filter: object = None) -> Iterator["AnswerDataset"]:
         """Return this dataset as its only fragment."""
         return iter([self])
 
@@ -138,7 +138,7 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         self,
         schema: pa.Schema | None = None,
         columns: Sequence[str] | None = None,
-        filter: Any = None,
+        filter: object = None,
         **_options: object,
     ) -> RowScan:
         """Return a scan of the rows that pass the filter, with the requested columns."""

@@ -4,7 +4,6 @@ The engine would change the rows that it read before, and others may have change
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 from datafusion import SessionContext
@@ -44,7 +43,7 @@ def changing(table: RemoteTable, change: TableChange) -> RemoteChange:
 
 
 def planned(
-    context: SessionContext, write: str, rows: Any, table: RemoteTable
+    context: SessionContext, write: str, rows: object, table: RemoteTable
 ) -> TableChange | None:
     """Return the change that a plan makes, given the plan of its rows; None if there are none.
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +13,9 @@ from caraway_engine.remote.writing import InsertingRows, Writing
 types = pa.types
 
 
-def defining(definition: TableDefinition, schema: pa.Schema, start: Callable[[], Any]) -> Writing:
+def defining(
+    definition: TableDefinition, schema: pa.Schema, start: Callable[[], object]
+) -> Writing:
     """Return what creates a table with rows, which `start` returns as a stream, or drops one.
 
     Raises:

@@ -127,7 +127,7 @@ def value_of(scalar: pa.Scalar) -> object:
         raise NotPushableError(str(scalar.type)) from exc
 
 
-def evaluate(call: FilterCall, batch: pa.RecordBatch) -> Any:
+def evaluate(call: FilterCall, batch: pa.RecordBatch) -> object:
     """Evaluate a supported condition, comparing NaN as the engine does."""
     if call.name == "field":
         return batch.column(call.value)
@@ -146,13 +146,13 @@ def options(call: FilterCall) -> pa.Array:
     return call.value["value_set"].values
 
 
-def _among(values: Any, call: FilterCall) -> Any:
+def _among(values: Any, call: FilterCall) -> object:
     """Return which values are in a list. Unlike in pyarrow, the result for NULL is NULL."""
     among = _key(options(call).cast(values.type))
     return pc.if_else(pc.is_valid(values), pc.is_in(_key(values), value_set=among), None)
 
 
-def _key(operand: Any) -> Any:
+def _key(operand: Any) -> object:
     """Return floating-point values as integers that sort in the engine's order.
 
     This is the total order of IEEE 754, except that both zeros are equal.

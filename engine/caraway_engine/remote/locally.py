@@ -21,7 +21,7 @@ class LocalCondition:
     unread: Any = None
 
     @classmethod
-    def from_filter(cls, expression: Any) -> "LocalCondition":
+    def from_filter(cls, expression: object) -> "LocalCondition":
         """Parse a pyarrow filter; None means no filter, and a constant is passed as a scalar."""
         if expression is None:
             return cls()

@@ -81,7 +81,7 @@ class MergeTerms:
                 values = map(_without_alias, plan_nodes.expressions(node))
                 self._translate(dict(zip(some, values, strict=True)))
 
-    def _translate(self, found: Mapping[MergeText, Any]) -> None:
+    def _translate(self, found: Mapping[MergeText, object]) -> None:
         names = {each: _relations(value) for each, value in found.items()}
         target = self._statement.target
         others = {name for each in names.values() for name in each} - {target}
@@ -105,7 +105,9 @@ class MergeTerms:
             columns.append(writer.of_type(f"{ROW_ALIAS}.{quoted(name)}", field.type))
         return columns
 
-    def _translated(self, part: MergeText, value: Any, alias: str, columns: Sequence[Term]) -> str:
+    def _translated(
+        self, part: MergeText, value: object, alias: str, columns: Sequence[Term]
+    ) -> str:
         own = self._table.schema.field(part.column).type if part.column else None
         expression, functions = _planned(
             Expr(value) if own is None else Expr(value).cast(own),
@@ -166,13 +168,13 @@ def _named(text: str) -> str:
     return text if not is_name or has_alias else f"{text} AS {_quoted(name_of(tokens[-1]))}"
 
 
-def _without_alias(expression: Any) -> Any:
+def _without_alias(expression: Any) -> object:
     while expression.variant_name() == "Alias":
         (expression,) = expression.rex_call_operands()
     return expression
 
 
-def _relations(expression: Any) -> frozenset[str]:
+def _relations(expression: object) -> frozenset[str]:
     """Return the names of the relations whose columns an expression reads."""
     parts = plan_nodes.inside(expression)
     columns = (each.expression.to_variant() for each in parts if each.kind == "Column")

@@ -8,7 +8,6 @@ the database computes for each pair of rows.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
@@ -45,7 +44,7 @@ _MOST_NAME = 40
 
 
 def merging(
-    table: RemoteTable, columns: pa.Schema, merge: TableMerge, start: Callable[[], Any]
+    table: RemoteTable, columns: pa.Schema, merge: TableMerge, start: Callable[[], object]
 ) -> Writing:
     """Return a MERGE of rows, which `start` returns as a stream of the engine.
 
@@ -59,8 +58,8 @@ def merging(
 
 
 def planned(
-    sql: str, table: RemoteTable, source: pa.Schema, plan: Callable[[str], Any]
-) -> tuple[Any, pa.Schema, TableMerge]:
+    sql: str, table: RemoteTable, source: pa.Schema, plan: Callable[[str], object]
+) -> tuple[object, pa.Schema, TableMerge]:
     """Return the rows of a MERGE, their columns, and what becomes of them.
 
     `source` are the columns of its source, and `plan` plans a query.

@@ -10,13 +10,13 @@ from caraway_engine.remote import opened
 from caraway_engine.statements import plan_facts
 
 
-def start(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:
+def start(dataframe: object, scratch: Callable[[], SessionContext]) -> Any:
     """Start a plan; its only scan, if it has one, gets the limit of the plan."""
     opened.current().limit = _limit(dataframe)
     return run(dataframe, scratch)
 
 
-def run(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:
+def run(dataframe: Any, scratch: Callable[[], SessionContext]) -> object:
     """Start a plan; the engine pushes filters into the scans of its tables.
 
     DataFusion 55 also pushes constants, and fails when it combines one with a pyarrow filter. Such

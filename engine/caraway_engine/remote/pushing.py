@@ -54,7 +54,7 @@ def reads_remote(tables: Mapping[TableName, TableSpec], names: Any) -> bool:
 
 def pushed(
     context: SessionContext,
-    optimized: Any,
+    optimized: object,
     uncut: str | None,
     tables: Mapping[TableName, TableSpec],
     schemas: StageSchemas,

@@ -44,7 +44,7 @@ Plan = Callable[[TableSpec], ReplacedRows]
 class ReplacingRows:
     """A statement under way that changes rows."""
 
-    def __init__(self, table: RemoteTable, plan: Plan, run: Callable[[Any], Any]) -> None:
+    def __init__(self, table: RemoteTable, plan: Plan, run: Callable[[object], object]) -> None:
         """Take the table, what plans the rows, and what starts such a plan."""
         self._table, self._plan, self._run = table, plan, run
         self._writing: Writing | None = None

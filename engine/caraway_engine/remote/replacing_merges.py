@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,7 +56,7 @@ class _MergedRows:
         return pa.RecordBatch.from_arrays([*places, is_added, *made.values()], schema=schema)
 
 
-def planned(sql: str, table: RemoteTable, plan: Callable[[str], Any]) -> ReplacedRows:
+def planned(sql: str, table: RemoteTable, plan: Callable[[str], object]) -> ReplacedRows:
     """Plan the rows of a MERGE; `plan` plans a query over the table with places.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -54,7 +54,7 @@ class RowDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped
         self._source = source
 
     def scanner(
-        self, columns: Sequence[str] | None = None, filter: Any = None, **_options: object
+        self, columns: Sequence[str] | None = None, filter: object = None, **_options: object
     ) -> "RowScan":
         """Return a scan that the engine does not run: it takes the columns of a planned one."""
         scan = _Fragment(self._source, OpenedReads()).scanner(columns=columns, filter=filter)
@@ -62,7 +62,7 @@ class RowDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped
             opened.current().plan(query)
         return scan
 
-    def get_fragments(self, filter: Any = None) -> Iterator["_Fragment"]:
+    def get_fragments(self, filter: object = None) -> Iterator["_Fragment"]:
         """Return the only fragment. The engine passes the filter again with the scan."""
         return iter([_Fragment(self._source, opened.current())])
 
@@ -76,7 +76,7 @@ class _Fragment:
         self,
         schema: pa.Schema | None = None,
         columns: Sequence[str] | None = None,
-        filter: Any = None,
+        filter: object = None,
         **_options: object,
     ) -> "RowScan":
         """Return a scan of the rows that pass the filter, with the requested columns."""

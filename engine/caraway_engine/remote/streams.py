@@ -62,7 +62,7 @@ class PreparedStream(OwnStream):
     """The rows of a plan over answers. It starts when each answer has its first rows."""
 
     def __init__(
-        self, readings: Sequence[AnswerReading], start: Callable[[], Any], schema: pa.Schema
+        self, readings: Sequence[AnswerReading], start: Callable[[], object], schema: pa.Schema
     ) -> None:
         self._readings = readings
         self._schema = schema
@@ -90,13 +90,13 @@ class PreparedStream(OwnStream):
 class LateStream(OwnStream):
     """The rows of a plan that starts when the first row is requested."""
 
-    def __init__(self, start: Callable[[], Any]) -> None:
+    def __init__(self, start: Callable[[], object]) -> None:
         self._start = start
         self._stream: Any = None
         self._opened = OpenedReads()
         closer.start()
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> object:
         if self._stream is None:
             self._stream = await asyncio.get_running_loop().run_in_executor(pool, self._begun)
         return await self._stream.__anext__()

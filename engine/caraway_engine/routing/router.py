@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import CatalogVersion, TableName
@@ -44,7 +44,7 @@ _Made = tuple[Decision, StagedStatement | None]
 class InThread(Protocol):
     """Runs blocking work in a thread."""
 
-    def __call__(self, work: Callable[[], _Result], /) -> Coroutine[Any, Any, _Result]: ...
+    def __call__(self, work: Callable[[], _Result], /) -> Coroutine[object, object, _Result]: ...
 
 
 class Router:

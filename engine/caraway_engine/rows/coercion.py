@@ -16,7 +16,7 @@ def schema(context: SessionContext, dataframe: Any, optimized: Any = None) -> pa
     return of_optimized(context, optimized or dataframe.optimized_logical_plan(), announced)
 
 
-def of_optimized(context: SessionContext, optimized: Any, announced: pa.Schema) -> pa.Schema:
+def of_optimized(context: SessionContext, optimized: object, announced: pa.Schema) -> pa.Schema:
     """Return the announced schema with the types of the optimized plan."""
     types = pa.schema(context.create_dataframe_from_logical_plan(optimized).schema())
     return pa.schema(

@@ -66,7 +66,7 @@ def _safe(place: str) -> Function:
     """Return a function that is imported when it is first called, with errors for users."""
     module, _, name = place.rpartition(".")
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> Any:
         try:
             function = getattr(import_module(f"caraway_engine.searching.{module}"), name)
             return function(*arguments)

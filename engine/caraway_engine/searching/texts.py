@@ -1,7 +1,5 @@
 """Counts and scores texts for a query, in a small segment for each batch of rows."""
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,7 +28,7 @@ def _request(request: pa.StringViewArray) -> TextRequest:
 
 def _segment(texts: pa.ListArray, request: TextRequest) -> TextSegment:
     columns = request.columns
-    lengths: Any = pc.list_value_length(texts)
+    lengths: object = pc.list_value_length(texts)
     if not pc.all(pc.equal(lengths, len(columns))).as_py():
         raise ValueError("the rows of a search have as many texts as its request has columns")
     parts = {name: pc.list_element(texts, place) for place, name in enumerate(columns)}

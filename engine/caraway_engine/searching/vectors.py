@@ -61,7 +61,7 @@ def _best(
     return best, places
 
 
-def _query(packed: Any, metric: Any) -> QueryVector:
+def _query(packed: Any, metric: object) -> QueryVector:
     if not packed or len(packed) % 4:
         raise ValueError("the vector of a search is bytes of 32-bit floats")
     if metric not in METRICS:

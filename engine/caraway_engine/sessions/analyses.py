@@ -1,7 +1,6 @@
 """Analyses plans of statements for a cluster, and keeps the analyses as long as the plans."""
 
 from dataclasses import replace
-from typing import Any
 
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
@@ -73,7 +72,7 @@ class Analyses:
         return None if analysis.plan is None else analysis
 
     def _analysed(
-        self, plan: StatementPlan, optimized: Any, found: frozenset[TableName] = frozenset()
+        self, plan: StatementPlan, optimized: object, found: frozenset[TableName] = frozenset()
     ) -> Analysis:
         analysis = distribution.analyse(
             self._registered.contexts.main,

@@ -56,7 +56,7 @@ def analyse(
     *,
     is_product: bool,
     specs: Mapping[TableName, TableSpec],
-    optimized: Any = None,
+    optimized: object = None,
     found: Container[TableName] = (),
 ) -> Analysis:
     """Analyse a planned statement. This takes a millisecond or two, as planning is done.
@@ -119,7 +119,7 @@ def _tables(
 
 def _cut(
     context: SessionContext,
-    optimized: Any,
+    optimized: object,
     uncut: str | None,
     specs: Mapping[TableName, TableSpec],
     scans: frozenset[TableName],

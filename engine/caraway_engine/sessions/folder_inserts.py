@@ -28,7 +28,7 @@ class InsertingFiles:
     """An INSERT under way. See `Writing`."""
 
     def __init__(
-        self, start: Callable[[], Any], insert: Callable[[Any], int], folder: Path | None
+        self, start: Callable[[], Any], insert: Callable[[object], int], folder: Path | None
     ) -> None:
         """Take what starts the rows, what inserts a DataFrame, and where rows wait."""
         self._start = start
@@ -86,7 +86,7 @@ class WaitingRows:
         if self._held_bytes > _MOST_HELD_BYTES:
             self._store()
 
-    def finish(self) -> Any:
+    def finish(self) -> object:
         """Return the rows as a DataFrame; None: there are none."""
         context = SessionContext()
         if self._writer is None:

@@ -71,13 +71,13 @@ class StatementFraming:
         with viewing.limits_of(statement):
             return self.frame(part, options, shown).dataframe
 
-    def over(self, statement: Statement, facts: PlanFacts, table: Table) -> Callable[[str], Any]:
+    def over(self, statement: Statement, facts: PlanFacts, table: Table) -> Callable[[str], object]:
         """Return what plans a text over a table in place of the one that a statement writes."""
         assert facts.write is not None
         names = {target: name for name, target in statement.targets.items()}
         shown = {names.get(facts.write.table, facts.write.table): writes.Other(table)}
 
-        def planned(sql: str) -> Any:
+        def planned(sql: str) -> object:
             try:
                 return self.part(statement, sql, READ_WRITE, shown)
             except BaseException as exc:
@@ -132,7 +132,7 @@ class StatementFraming:
 
     def _redirected(
         self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]
-    ) -> Any:
+    ) -> object:
         """Redirect an INSERT to the table that `targets` names for its dataset."""
         if not targets:
             return dataframe
@@ -145,7 +145,7 @@ class StatementFraming:
 
     def runnable(
         self, dataframe: Any, *, is_product: bool, may_spill: bool, settings_off: frozenset[str]
-    ) -> Any:
+    ) -> object:
         """Plan a statement again if the main context with default settings must not run it."""
         context = self._contexts.main
         if is_product:

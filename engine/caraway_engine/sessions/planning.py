@@ -305,7 +305,7 @@ class StatementPlanner:
             self._kept.remember(key, plan)
         return plan
 
-    def _changes_nothing(self, dataframe: Any) -> bool:
+    def _changes_nothing(self, dataframe: object) -> bool:
         # Optimizing computes constants, which may fail.
         try:
             return writes.changes_nothing(dataframe)

@@ -55,7 +55,7 @@ class Positions:
         plan: Callable[[SessionContext], Any],
         bound: Mapping[TableName, TableName] = MappingProxyType({}),
         found: Collection[TableName] = (),
-    ) -> Any:
+    ) -> object:
         """Return the logical plan of a statement that sees the tables as these views have them.
 
         A table in `bound` is read from the table that is named there. The views over tables in

@@ -232,7 +232,7 @@ class Registered:
         _, reads = self.views[view]
         return frozenset(map(TableName, reads)) - self.stand_ins.keys()
 
-    def joins(self, dataframe: Any, facts: PlanFacts) -> OptimizedFacts:
+    def joins(self, dataframe: object, facts: PlanFacts) -> OptimizedFacts:
         """Return the facts of the joins of a plan."""
         plan = self.joined(dataframe, facts)
         return plan_facts.optimized(plan, facts) if plan else plan_facts.WITHOUT_JOINS
@@ -378,7 +378,7 @@ class Registered:
     def _shown(self, text: CallingText) -> Iterable[StandIn]:
         return (*text.stand_ins, *self.searches.calls.of_views(text.sql))
 
-    def queried(self, statement: Statement) -> Any:
+    def queried(self, statement: Statement) -> object:
         """Plan a query as it is written.
 
         Raises:

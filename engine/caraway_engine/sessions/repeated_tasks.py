@@ -147,7 +147,7 @@ class RepeatedTasks:
         return kept
 
     def start_message(
-        self, kept: KeptPlan, fragment: Fragment, start_again: Callable[[], Any]
+        self, kept: KeptPlan, fragment: Fragment, start_again: Callable[[], object]
     ) -> Startable:
         """Return what starts a task from the message of its plan.
 
@@ -189,7 +189,7 @@ class RepeatedTasks:
         return name.startswith(f"{INPUT_SCHEMA}.") and name not in self._registered.snapshot.tables
 
     def _plan(
-        self, dataframe: Any, facts: PlanFacts, views: Views, *, is_product: bool
+        self, dataframe: object, facts: PlanFacts, views: Views, *, is_product: bool
     ) -> StatementPlan:
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(facts)

@@ -36,10 +36,10 @@ class Reruns:
         self._contexts = contexts
         self._facts_of = facts_of
         self.policy: OrderPolicy = DEFAULT
-        self.early_filters_pay: Callable[[Any, FactsOf], bool] = early_filters.pay
+        self.early_filters_pay: Callable[[object, FactsOf], bool] = early_filters.pay
         self._crowd = contexts.crowd
-        self._optimized: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
-        self._ordered: WeakKeyDictionary[StatementPlan, Any] = WeakKeyDictionary()
+        self._optimized: WeakKeyDictionary[StatementPlan, object] = WeakKeyDictionary()
+        self._ordered: WeakKeyDictionary[StatementPlan, object] = WeakKeyDictionary()
         self._running: WeakKeyDictionary[StatementPlan, PlanRun] = WeakKeyDictionary()
         self._short: WeakKeyDictionary[StatementPlan, bool] = WeakKeyDictionary()
         self._lock = Lock()
@@ -92,7 +92,7 @@ class Reruns:
                 self._running[plan] = known
         return known
 
-    def _is_forbidden(self, plan: Any) -> bool:
+    def _is_forbidden(self, plan: object) -> bool:
         """Return whether the engine would make a plan physical with wrong filters."""
         try:
             return bool(names.forbidden(self._contexts.main, plan))
@@ -160,7 +160,7 @@ class Reruns:
             return self._short.get(plan, False)
 
 
-def _may_be_null_aware(plan: StatementPlan, optimized: Any) -> bool:
+def _may_be_null_aware(plan: StatementPlan, optimized: object) -> bool:
     """Return whether an anti join may be that of NOT IN, which a plan that is rebuilt loses.
 
     The engine shows an anti join of NOT IN as one of NOT EXISTS. Facts of a plan tell of its own

@@ -6,7 +6,6 @@ See `caraway_engine.table_functions` for the idea.
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -106,7 +105,7 @@ class StatementSearches:
         with stand_ins.shown(tables):
             yield calls.over(statement, text)
 
-    def check(self, statement: Statement, facts: PlanFacts, optimized: Any) -> None:
+    def check(self, statement: Statement, facts: PlanFacts, optimized: object) -> None:
         """Check that the searches of a plan ran, and that it reads no column that they lack.
 
         Raises:

@@ -4,8 +4,6 @@ Sorting in one place uses one core. For some unions it is the only right way: se
 `contexts.PlanRun`.
 """
 
-from typing import Any
-
 from caraway_engine.statements import plan_nodes
 from caraway_engine.statements.plan_nodes import HiddenError
 
@@ -14,7 +12,7 @@ _SORTING = frozenset({"Sort", _WINDOW})
 _LIMITED_GROUPS = frozenset({"Aggregate", "Limit"})
 
 
-def may_be_apart(optimized: Any) -> bool:
+def may_be_apart(optimized: object) -> bool:
     """Return whether an optimized plan sorts, and has no union."""
     kinds = _kinds(optimized)
     return "Union" not in kinds and not kinds.isdisjoint(_SORTING)

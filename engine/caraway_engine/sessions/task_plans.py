@@ -238,7 +238,7 @@ class TaskPlanner:
         others = tuple(each for each in task.shares if each not in remote)
         return replace(task, shares=others), narrowed.fragment, narrowed.tables
 
-    def _start_shared_again(self, dataframe: Any, facts: PlanFacts, fragment: Fragment) -> Any:
+    def _start_shared_again(self, dataframe: Any, facts: PlanFacts, fragment: Fragment) -> object:
         """Start a plan that reads shares of tables with less memory; see `frugal.start`."""
         serial = self._contexts.serial
         again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
@@ -282,5 +282,5 @@ class TaskPlanner:
         return plan
 
 
-def _given(plan: Any) -> Any:
+def _given(plan: object) -> Any:
     return plan

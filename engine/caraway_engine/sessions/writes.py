@@ -206,7 +206,7 @@ def changes(
     context: SessionContext,
     statement: Statement,
     specs: Mapping[TableName, TableSpec],
-) -> Any:
+) -> object:
     """Plan the rows that a write to an accelerated dataset would change, with their keys.
 
     For DELETE, the rows are keys. For INSERT and UPDATE, they are the new rows. For UPDATE, the old
@@ -234,7 +234,7 @@ def changes(
     return _looked_up(made, write.table, primary, context) if primary and is_new else made
 
 
-def _changed(name: str, raw: Any, primary: Sequence[str], context: SessionContext) -> Any:
+def _changed(name: str, raw: Any, primary: Sequence[str], context: SessionContext) -> object:
     frame = _frame(context, raw)
     if name == DELETE:
         return frame.select(*map(_column, primary))
@@ -259,7 +259,7 @@ def _is_column(expression: Any, name: str) -> bool:
     return bool(kind == "Column" and expression.to_variant().name() == name)
 
 
-def _looked_up(made: Any, table: TableName, primary: Sequence[str], context: Any) -> Any:
+def _looked_up(made: Any, table: TableName, primary: Sequence[str], context: Any) -> object:
     """Add a column that says whether a row with the same key exists."""
     there = [f"{EXISTS}{number}" for number in range(len(primary))]
     keys = ", ".join(f"{_quoted(key)} AS {name}" for key, name in zip(primary, there, strict=True))
@@ -270,7 +270,7 @@ def _looked_up(made: Any, table: TableName, primary: Sequence[str], context: Any
     return joined.select(*map(_column, names), exists)
 
 
-def _frame(context: SessionContext, raw: Any) -> Any:
+def _frame(context: SessionContext, raw: object) -> Any:
     return context.create_dataframe_from_logical_plan(LogicalPlan(raw))
 
 

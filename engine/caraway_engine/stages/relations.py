@@ -163,7 +163,7 @@ def walk(rel: Rel) -> Iterator[Rel]:
         yield from walk(child)
 
 
-def _submessages(message: Any) -> Iterator[Any]:
+def _submessages(message: Any) -> Iterator[object]:
     for descriptor, value in message.ListFields():
         if descriptor.message_type is None:
             continue

@@ -8,7 +8,6 @@ of the process that runs it apply then.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
@@ -152,7 +151,7 @@ _NO_VIEWS = ViewSizes()
 
 
 def check(
-    sql: str, parameters: Mapping[str, Any] = MappingProxyType({}), views: ViewSizes = _NO_VIEWS
+    sql: str, parameters: Mapping[str, object] = MappingProxyType({}), views: ViewSizes = _NO_VIEWS
 ) -> None:
     """Refuse a statement that is too large to plan; takes microseconds for a small one.
 

@@ -12,7 +12,7 @@ RULES = frozenset(
 _AFTER = "logical_plan after "
 
 
-def frame(raw: Any, simplifies: bool = False) -> Any:
+def frame(raw: object, simplifies: bool = False) -> Any:
     """Return a dataframe for a plan that is to be decorrelated."""
     return decorrelating(simplifies).create_dataframe_from_logical_plan(LogicalPlan(raw))
 

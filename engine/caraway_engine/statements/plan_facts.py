@@ -150,7 +150,7 @@ class OptimizedFacts:
 WITHOUT_JOINS = OptimizedFacts(frozenset(), has_product=False)
 
 
-def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
+def optimized(plan: object, before: PlanFacts) -> OptimizedFacts:
     """Return the facts of an optimized plan, given the facts of the plan before."""
     scans = set(before.nested_scans)
     has_product, may_spill = False, True
@@ -167,7 +167,7 @@ def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
     return OptimizedFacts(frozenset(scans), has_product, may_spill)
 
 
-def nodes(plan: Any) -> Iterator[PlanNode]:
+def nodes(plan: object) -> Iterator[PlanNode]:
     """Yield the nodes of a plan and of the subqueries in its expressions.
 
     Raises:
@@ -306,7 +306,7 @@ class _Found:
             if frame is None or not _is_kept(frame):
                 self._lose("a window frame with an offset")
 
-    def _expression(self, expression: Any, node: PlanNode) -> None:
+    def _expression(self, expression: object, node: PlanNode) -> None:
         is_negated = False
         for part in plan_nodes.inside(expression):
             self._names_columns_only &= part.kind in ("Column", "Alias")

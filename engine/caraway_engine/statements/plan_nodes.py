@@ -74,7 +74,7 @@ _CLAUSES = {
 }  # fmt: skip
 
 
-def nodes(plan: Any) -> Iterator[PlanNode]:
+def nodes(plan: object) -> Iterator[PlanNode]:
     """Yield the nodes of a plan, root first, without subqueries inside expressions.
 
     DISTINCT ON, whose expressions Python does not see, is returned as an aggregate.
@@ -97,11 +97,11 @@ def typed(raw: Any) -> PlanNode:
     return PlanNode(type(variant).__name__, variant, raw)
 
 
-def _of_sort(variant: Any) -> list[Any]:
+def _of_sort(variant: Any) -> list[object]:
     return [each.expr() for each in variant.sort_exprs()]
 
 
-def _of_limit(variant: Any) -> list[Any]:
+def _of_limit(variant: Any) -> list[object]:
     return [each for each in (variant.fetch(), variant.skip()) if each is not None]
 
 
@@ -112,11 +112,11 @@ def of_join(variant: Any) -> list[Any]:
     return found if condition is None else [*found, condition]
 
 
-def _of_values(variant: Any) -> list[Any]:
+def _of_values(variant: Any) -> list[object]:
     return [each for row in variant.values() for each in row]
 
 
-def _none(_variant: Any) -> list[Any]:
+def _none(_variant: object) -> list[object]:
     return []
 
 
@@ -189,7 +189,7 @@ def inside(expression: Any) -> Iterator[ExpressionPart]:
         raise hidden
 
 
-def _operands(expression: Any, kind: str, depth: int) -> Sequence[Any]:
+def _operands(expression: Any, kind: str, depth: int) -> Sequence[object]:
     if kind == "Unnest":
         return (expression.to_variant().expr(),)
     if kind == "GroupingSet":
@@ -197,7 +197,7 @@ def _operands(expression: Any, kind: str, depth: int) -> Sequence[Any]:
     if depth >= _DEEP and kind == "BinaryExpr" and (flat := _flattened(expression)):
         return flat
     try:
-        operands: list[Any] = expression.rex_call_operands()
+        operands: list[object] = expression.rex_call_operands()
     except Exception as exc:
         raise HiddenError(kind) from exc
     return operands
@@ -226,7 +226,7 @@ def clauses(expression: Any) -> Clauses:
     )
 
 
-def grouping_operands(expression: Any) -> list[Any]:
+def grouping_operands(expression: object) -> list[object]:
     """Return the expressions in GROUPING SETS, CUBE or ROLLUP.
 
     Raises:
@@ -242,7 +242,7 @@ def grouping_operands(expression: Any) -> list[Any]:
     return [_decoded(each) for each in inner]
 
 
-def chained(expression: Any) -> list[Any]:
+def chained(expression: Any) -> list[object]:
     """Return the operands of a chain of ANDs or of ORs in order; others are chains of one."""
     if expression.variant_name() != "BinaryExpr":
         return [expression]
@@ -252,7 +252,7 @@ def chained(expression: Any) -> list[Any]:
     return _flattened(expression) or expression.rex_call_operands()
 
 
-def _flattened(expression: Any) -> list[Any]:
+def _flattened(expression: object) -> list[object]:
     """Return the operands of a chain of one operator, or [] if it has no protobuf form."""
     try:
         message, fields = _fields(expression)
@@ -273,7 +273,7 @@ def _fields(expression: Any) -> tuple[bytes, list[wire.Field]]:
         raise HiddenError(expression.variant_name()) from exc
 
 
-def _decoded(message: bytes) -> Any:
+def _decoded(message: bytes) -> object:
     try:
         return Expr.from_bytes(message, decorrelation.decorrelating()).expr
     except Exception as exc:

@@ -2,7 +2,6 @@
 
 import decimal
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -90,7 +89,7 @@ def _typed(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _widened(value: object) -> Any:
+def _widened(value: object) -> object:
     if isinstance(value, dict):
         raise ValueError("an object cannot be bound")
     if isinstance(value, list):

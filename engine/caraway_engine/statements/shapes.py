@@ -96,7 +96,7 @@ def _marked(sql: str, parameters: Mapping[str, object]) -> StatementShape:
     return StatementShape("".join((*pieces, sql[done:])), tuple(values))
 
 
-def _value(kind: str, text: str, parameters: Mapping[str, Any]) -> int | str:
+def _value(kind: str, text: str, parameters: Mapping[str, object]) -> int | str:
     """Return the value of a literal, or the value bound to a placeholder."""
     value: Any
     if kind == "placeholder":

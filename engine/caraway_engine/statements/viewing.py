@@ -8,7 +8,7 @@ that the statement's viewer may see. A statement that is limited to some tables 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 from datafusion.catalog import SchemaProvider, Table
@@ -160,7 +160,7 @@ class SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untype
 
 
 # Any: pyarrow has no types.
-def _dataset(rows: pa.Table) -> Any:
+def _dataset(rows: pa.Table) -> object:
     import pyarrow.dataset as ds  # Slow to import; few statements need it.
 
     if rows.num_rows:

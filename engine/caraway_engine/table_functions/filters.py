@@ -98,7 +98,7 @@ class _Read:
     aliases: frozenset[str]
 
 
-def _reads(plan: Any, name: TableName, decorrelates: bool = False) -> Iterator[_Read]:
+def _reads(plan: object, name: TableName, decorrelates: bool = False) -> Iterator[_Read]:
     """Yield the reads of a table, with conditions moved down to them."""
     context = _moving(decorrelates)
     raw = getattr(plan, "_raw_plan", plan)
@@ -124,7 +124,7 @@ def _reads(plan: Any, name: TableName, decorrelates: bool = False) -> Iterator[_
 _NO_READ = _Read((), frozenset())
 
 
-def _split(expression: Any) -> list[Any]:
+def _split(expression: Any) -> list[object]:
     """Return the conditions that AND joins."""
     split: list[Any] = []
     waiting = [expression]
@@ -188,7 +188,7 @@ class _Writer:
             )
         return text
 
-    def _all_worded(self, conditions: list[Any]) -> list[str] | None:
+    def _all_worded(self, conditions: list[object]) -> list[str] | None:
         """Write conditions in short; None if some of them mean something else then."""
         try:
             texts = [self._short(each, is_short=True) for each in conditions]
@@ -198,7 +198,7 @@ class _Writer:
             return None
         return [each.replace(self._mark, self._target) for each in texts]
 
-    def _short(self, condition: Any, *, is_short: bool) -> str:
+    def _short(self, condition: object, *, is_short: bool) -> str:
         return wording.worded(
             condition, _qualifying(self._mark), wording.type_in(self._rows), is_short=is_short
         )
@@ -206,7 +206,7 @@ class _Writer:
     def _over_own(self, text: str) -> str:
         return text.replace(self._mark, qualifiers.quoted(self._bare))
 
-    def _has_subquery(self, condition: Any) -> bool | None:
+    def _has_subquery(self, condition: object) -> bool | None:
         """Return whether there is a subquery; None if the condition is not about the table."""
         found = False
         try:
@@ -225,7 +225,7 @@ class _Writer:
             return True
         return found
 
-    def _worded(self, condition: Any) -> str | None:
+    def _worded(self, condition: object) -> str | None:
         """Write a condition without a subquery; None if it cannot be written."""
         try:
             text = self._short(condition, is_short=False)
@@ -234,7 +234,7 @@ class _Writer:
         is_same = self._mean(self._over_own(text), [condition])
         return text.replace(self._mark, self._target) if is_same else None
 
-    def _unparsed(self, condition: Any, aliases: frozenset[str]) -> str | None:
+    def _unparsed(self, condition: object, aliases: frozenset[str]) -> str | None:
         """Write a condition as the engine does; None if it cannot be written."""
         try:
             plan = self._rows.filter(Expr(condition)).logical_plan()
@@ -248,7 +248,7 @@ class _Writer:
         written = (self._meant(each, condition, aliases) for each in attempts)
         return next(filter(None, written), None)
 
-    def _meant(self, text: str, condition: Any, aliases: frozenset[str]) -> str | None:
+    def _meant(self, text: str, condition: object, aliases: frozenset[str]) -> str | None:
         """Write the columns of the searched table in a text; None if it means something else."""
         tokens = list(lexer.significant(text))
         names = [qualifiers.name_of(each) for each in tokens]
@@ -274,7 +274,7 @@ class _Writer:
             place in owned or qualifiers.is_renamed(tokens, names, place) for place in others
         )
 
-    def _mean(self, text: str, conditions: list[Any], table: str | None = None) -> bool:
+    def _mean(self, text: str, conditions: list[object], table: str | None = None) -> bool:
         """Return whether a text over a table is planned as the same conditions."""
         rows, name = self._rows, self._name
         try:
@@ -303,7 +303,7 @@ def _is_of_search(token: SqlToken) -> bool:
     return name is not None and stand_ins.is_stand_in(name)
 
 
-def _filtered(rows: Any, conditions: Sequence[Any]) -> Any:
+def _filtered(rows: Any, conditions: Sequence[object]) -> object:
     """Return the plan of rows that pass all conditions."""
     frame = decorrelation.decorrelating().create_dataframe_from_logical_plan(rows.logical_plan())
     joined = functools.reduce(operator.and_, map(Expr, conditions))

@@ -32,7 +32,7 @@ def of(
 
 
 def _of(
-    optimized: Any, scores: Mapping[TableName, str | None], filtered: Collection[TableName]
+    optimized: object, scores: Mapping[TableName, str | None], filtered: Collection[TableName]
 ) -> dict[TableName, WantedRows]:
     found: dict[TableName, WantedRows] = {}
     waiting: list[tuple[Any, _Needed]] = [(_raw(optimized), _ALL)]
@@ -55,7 +55,7 @@ def _of(
     return found
 
 
-def _raw(plan: Any) -> Any:
+def _raw(plan: object) -> Any:
     return getattr(plan, "_raw_plan", plan)
 
 

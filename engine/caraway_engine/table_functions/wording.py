@@ -53,7 +53,7 @@ def worded(
     if depth > _DEEPEST:
         raise HiddenError("depth")
 
-    def inner(part: Any) -> str:
+    def inner(part: object) -> str:
         return worded(part, column, type_of, is_short=is_short, depth=depth + 1)
 
     kind = expression.variant_name()
@@ -104,7 +104,7 @@ def _pattern(expression: Any, variant: Any, value: str, pattern: str) -> str:
     return f"({value} {negation}{word} {pattern}{escape})"
 
 
-def _case(variant: Any, inner: Callable[[Any], str]) -> str:
+def _case(variant: Any, inner: Callable[[object], str]) -> str:
     base, other = variant.expr(), variant.else_expr()
     pieces = ["(CASE", *([inner(base)] if base else [])]
     pieces += [f"WHEN {inner(when)} THEN {inner(then)}" for when, then in variant.when_then_expr()]
