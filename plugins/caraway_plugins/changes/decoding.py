@@ -195,7 +195,7 @@ def _column(
     run: EnvelopeRun, field: pa.Field, target: ChangeTarget, is_exact: bool, may_round: MayRound
 ) -> pa.Array:
     name = field.name
-    given: list[Any] = [row.get(name) for row in run.rows]
+    given: list[object] = [row.get(name) for row in run.rows]
     if not field.nullable and None in given:
         _check_present(run, given, name)
     try:

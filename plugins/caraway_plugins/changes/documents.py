@@ -70,7 +70,7 @@ def _whole(body: bytes, read: _Read) -> list[object]:
     return document if isinstance(document, list) else [document]
 
 
-def _by_pieces(body: bytes, read: _Read) -> list[Any] | None:
+def _by_pieces(body: bytes, read: _Read) -> list[object] | None:
     """Read a long array in pieces, between which other threads go on; None if that fails.
 
     What follows a whole list of events is an event, if a comma is between them. So a piece that

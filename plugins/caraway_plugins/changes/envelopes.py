@@ -184,7 +184,7 @@ def _create_op(target: ChangeTarget) -> Op:
     return Op.KEEP if target.twice == "first" else Op.UPSERT
 
 
-def _no_op(event: Row, op: Any) -> str:
+def _no_op(event: Row, op: object) -> str:
     if op is None and "op" not in event:
         return f"it has no 'op'; send {_EXAMPLE}"
     said = f"'{op:.20}'" if isinstance(op, str) else "not a string"

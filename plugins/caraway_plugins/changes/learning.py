@@ -89,7 +89,7 @@ def _fields(schema: object) -> Iterable[Mapping[str, Any]]:
             yield each
 
 
-def _type(schema: Mapping[str, Any]) -> pa.DataType:
+def _type(schema: Mapping[str, object]) -> pa.DataType:
     kind, name = schema.get("type"), schema.get("name")
     if name == _DECIMAL:
         return _decimal(schema.get("parameters"))
@@ -98,7 +98,7 @@ def _type(schema: Mapping[str, Any]) -> pa.DataType:
     return _BY_KIND.get(kind, pa.string()) if isinstance(kind, str) else pa.string()
 
 
-def _decimal(parameters: Any) -> pa.DataType:
+def _decimal(parameters: object) -> pa.DataType:
     given = parameters if isinstance(parameters, dict) else {}
     try:
         scale = int(given.get("scale", 0))

@@ -73,7 +73,7 @@ def of_avro(schema: object, named: dict[str, object] | None = None) -> Meaning:
     )
 
 
-def _text(name: Any) -> str:
+def _text(name: object) -> str:
     return name if isinstance(name, str) and len(name) <= _LONGEST_NAME else ""
 
 

@@ -23,9 +23,9 @@ class Offsets:
     """Computes offsets from the `source` of events; caches the hashes of source names."""
 
     def __init__(self) -> None:
-        self._names: dict[tuple[Any, ...], bytes] = {}
+        self._names: dict[tuple[object, ...], bytes] = {}
 
-    def offset_of(self, source: Any) -> bytes | None:
+    def offset_of(self, source: object) -> bytes | None:
         """Return the offset, or None if the source has none with a known order.
 
         Raises:
@@ -121,7 +121,7 @@ _PLACES: Mapping[str, Callable[[Mapping[str, object]], _Place | None]] = {
 }
 
 
-def _number(value: Any, name: str) -> bytes:
+def _number(value: object, name: str) -> bytes:
     if type(value) is not int or value < 0:
         raise ValueError(f"{name} is not a number")
     return value.to_bytes(8, "big")

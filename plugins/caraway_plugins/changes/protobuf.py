@@ -92,7 +92,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     raise BadChangesError("event 1 names no type of its schema")
 
 
-def _type(files: Sequence[ProtobufFile], number: int, place: tuple[int, ...]) -> Any:
+def _type(files: Sequence[ProtobufFile], number: int, place: tuple[int, ...]) -> object:
     """Return the class of a message.
 
     Raises:
@@ -141,7 +141,7 @@ def _fields(message: Any) -> Iterator[tuple[str, object]]:
             yield field.name, [_value(field, each) for each in value]
 
 
-def _value(field: Any, value: Any) -> Any:
+def _value(field: Any, value: Any) -> object:
     if field.enum_type is not None:
         named = field.enum_type.values_by_number.get(value)
         return named.name if named is not None else str(value)
@@ -167,7 +167,7 @@ def _moment(value: Any) -> dt.datetime:
         raise BadChangesError("event 1 has a time that is out of range") from exc
 
 
-def _json(value: Any) -> Any:
+def _json(value: Any) -> object:
     try:
         return json_format.MessageToDict(value)
     except (TypeError, ValueError) as exc:

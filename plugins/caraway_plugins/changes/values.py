@@ -63,7 +63,7 @@ class UnloggedError(UnfitError):
         )
 
 
-def kind(value: Any) -> str:
+def kind(value: object) -> str:
     """Return the type of a value for messages; the value itself may be confidential."""
     return _WORDS.get(type(value), type(value).__name__)
 
@@ -163,7 +163,7 @@ def _boolean(value: object) -> bool:
     raise UnfitError("true or false is expected")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if type(value) is str:
         if value in _UNAVAILABLE:
             raise UnloggedError
@@ -202,7 +202,7 @@ def _with_long_integers(value: object) -> object:
     return orjson.Fragment(str(value)) if is_long else value
 
 
-def _binary(value: Any) -> bytes:
+def _binary(value: object) -> bytes:
     if isinstance(value, bytes | str) and value in _UNAVAILABLE:
         raise UnloggedError
     if isinstance(value, bytes):
@@ -293,7 +293,7 @@ def _parts(moment: dt.datetime) -> tuple[int, int]:
     return passed.days * 86_400 + passed.seconds, passed.microseconds * 1000
 
 
-def _time(value: Any, unit: str, wanted: str) -> int:
+def _time(value: object, unit: str, wanted: str) -> int:
     if type(value) is int:
         if 0 <= value < 86_400 * _PER_SECOND[unit]:
             return value * _PER_SECOND[wanted] // _PER_SECOND[unit]

@@ -1,7 +1,6 @@
 """Embedding models of Google's Gemini API, over REST."""
 
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote
 
 from caraway_core.errors import ModelError, ModelInputError
@@ -65,7 +64,7 @@ class _GoogleWire:
     def _one(self, item: Item, dimensions: int | None) -> dict[str, object]:
         if not isinstance(item, str):
             raise ModelInputError(f"embedding model '{self._name}' takes texts only, not tokens")
-        body: dict[str, Any] = {"model": self._model, "content": {"parts": [{"text": item}]}}
+        body: dict[str, object] = {"model": self._model, "content": {"parts": [{"text": item}]}}
         if dimensions is not None:
             body["outputDimensionality"] = dimensions
         return body

@@ -29,7 +29,7 @@ class JsonClient:
             follow_redirects=False,
         )
 
-    def post(self, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, url: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Send a body and return the answer.
 
         Raises:

@@ -59,8 +59,8 @@ def lacks_counts(record: Mapping[str, Any]) -> bool:
 
 def manifest_list(
     snapshot: ListedSnapshot,
-    before: Sequence[Mapping[str, Any]],
-    added: Sequence[Mapping[str, Any]],
+    before: Sequence[Mapping[str, object]],
+    added: Sequence[Mapping[str, object]],
 ) -> AddedList:
     """Return the list of a snapshot: the manifests of the list before it, and those added.
 

@@ -106,7 +106,7 @@ def spec(document: Mapping[str, Any], columns: Mapping[int, IcebergField]) -> Wr
 
 def manifest(
     content: Content,
-    schema: Mapping[str, Any],
+    schema: Mapping[str, object],
     written: WrittenSpec,
     snapshot_id: int,
     files: Sequence[AddedFile],
@@ -182,11 +182,11 @@ def _entry(
     return {"status": _ADDED, "snapshot_id": snapshot_id, "data_file": data_file}
 
 
-def _pairs(found: Mapping[int, Any]) -> list[dict[str, Any]] | None:
+def _pairs(found: Mapping[int, object]) -> list[dict[str, Any]] | None:
     return [{"key": key, "value": value} for key, value in found.items()] or None
 
 
-def _summary(field: SpecField, values: Sequence[Any]) -> dict[str, Any]:
+def _summary(field: SpecField, values: Sequence[Any]) -> dict[str, object]:
     found = [each for each in values if each is not None]
     floating = [each for each in found if isinstance(each, float)]
     ordered = [each for each in found if not (isinstance(each, float) and math.isnan(each))]

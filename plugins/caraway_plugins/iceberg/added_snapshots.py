@@ -50,7 +50,7 @@ class AddedSnapshot:
     ) -> dict[str, Any]:
         """Return the snapshot as JSON, as one that follows the current one of some metadata."""
         parent = current(metadata)
-        made: dict[str, Any] = {
+        made: dict[str, object] = {
             "snapshot-id": self.id,
             "timestamp-ms": timestamp_ms,
             "manifest-list": manifest_list,
@@ -152,7 +152,7 @@ def followed(
     }
 
 
-def updates(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def updates(metadata: Mapping[str, object], snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """Return a commit of the REST protocol that adds a snapshot to a table as it was."""
     parent = current(metadata)
     before = None if parent is None else parent["snapshot-id"]
@@ -177,7 +177,9 @@ def updates(metadata: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[st
     }
 
 
-def creation(metadata: Mapping[str, Any], snapshot: Mapping[str, Any] | None) -> dict[str, Any]:
+def creation(
+    metadata: Mapping[str, Any], snapshot: Mapping[str, object] | None
+) -> dict[str, object]:
     """Return a commit of the REST protocol that creates a table as its catalog staged it."""
     (schema,), (spec,) = metadata["schemas"], metadata["partition-specs"]
     made: list[dict[str, Any]] = [
@@ -198,7 +200,7 @@ def creation(metadata: Mapping[str, Any], snapshot: Mapping[str, Any] | None) ->
     return {"requirements": [{"type": "assert-create"}], "updates": made}
 
 
-def _moved(metadata: Mapping[str, Any], id_: int) -> dict[str, Any]:
+def _moved(metadata: Mapping[str, Any], id_: int) -> dict[str, object]:
     """Return the main branch with another snapshot; it keeps how long snapshots are kept."""
     before = (metadata.get("refs") or {}).get(_MAIN) or {}
     return {**before, "type": "branch", "snapshot-id": id_}

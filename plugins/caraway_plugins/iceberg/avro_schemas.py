@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import fastavro
 
 
-def _optional(name: str, type_: Any, id_: int) -> dict[str, Any]:
+def _optional(name: str, type_: object, id_: int) -> dict[str, Any]:
     return {"name": name, "type": ["null", type_], "default": None, "field-id": id_}
 
 
-def _required(name: str, type_: Any, id_: int) -> dict[str, Any]:
+def _required(name: str, type_: object, id_: int) -> dict[str, Any]:
     return {"name": name, "type": type_, "field-id": id_}
 
 
@@ -26,7 +26,7 @@ def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
     return {"type": "array", "items": record, "logicalType": "map"}
 
 
-def _list(element_id: int, type_: Any) -> dict[str, Any]:
+def _list(element_id: int, type_: object) -> dict[str, Any]:
     return {"type": "array", "items": type_, "element-id": element_id}
 
 

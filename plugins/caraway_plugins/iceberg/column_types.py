@@ -302,5 +302,5 @@ def _paths(above: Path, fields: tuple[IcebergField, ...]) -> Iterator[tuple[Path
         yield from _paths(path, each.inner)
 
 
-def _document(type_: IcebergType) -> Any:
+def _document(type_: IcebergType) -> object:
     return type_ if isinstance(type_, str) else type_.document()

@@ -143,7 +143,7 @@ def _repeated(
         yield from ((own, None) for own, _ in _pairs(name, part, each))
 
 
-def _is_readable(own: pa.DataType, kind: Any) -> bool:
+def _is_readable(own: pa.DataType, kind: object) -> bool:
     if isinstance(kind, str) and column_types.holds(kind, column_types.kind(own)):
         return True
     return types.is_null(own)  # type: ignore[no-any-return] # pyarrow has no types

@@ -234,7 +234,7 @@ class TableHistory:
             last_sequence_number=kept.sequence_number,
         ).only(lambda _each: True)
 
-    def restored(self, earlier: KeptSnapshot, now_ms: int) -> dict[str, Any]:
+    def restored(self, earlier: KeptSnapshot, now_ms: int) -> dict[str, object]:
         """Return a new snapshot with the rows of an earlier one, as JSON."""
         summary = {**earlier.document["summary"], "operation": "overwrite"}
         current = self.current

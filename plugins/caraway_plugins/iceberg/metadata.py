@@ -58,9 +58,9 @@ class TableSnapshot:
 
 def document(
     uuid: str,
-    table: Mapping[str, Any],
-    snapshots: Sequence[Mapping[str, Any]],
-    schemas: Sequence[Mapping[str, Any]],
+    table: Mapping[str, object],
+    snapshots: Sequence[Mapping[str, object]],
+    schemas: Sequence[Mapping[str, object]],
 ) -> dict[str, Any]:
     """Return the metadata of a table as JSON.
 
@@ -118,6 +118,6 @@ def name_mapping(schema: IcebergSchema, names: Mapping[str, str]) -> str:
 
 def _mapped(field: IcebergField, own_name: str | None = None) -> dict[str, object]:
     names: Sequence[str] = [own_name or field.name]
-    mapped: dict[str, Any] = {"field-id": field.id, "names": names}
+    mapped: dict[str, object] = {"field-id": field.id, "names": names}
     inner = [_mapped(each) for each in field.inner]
     return {**mapped, "fields": inner} if inner else mapped

@@ -77,7 +77,7 @@ class PartitionField:
             ) from exc
         return cast.as_py()
 
-    def encoded(self, value: Any) -> bytes:
+    def encoded(self, value: object) -> bytes:
         """Return a value in Avro."""
         if value is None:
             return avro_bytes.NULL
@@ -107,7 +107,7 @@ class PartitionSpec:
         """Return the spec as JSON."""
         return {"spec-id": 0, "fields": [each.document() for each in self.fields]}
 
-    def record(self, values: Mapping[str, Any]) -> bytes:
+    def record(self, values: Mapping[str, object]) -> bytes:
         """Return the partition of a file in Avro."""
         return b"".join(each.encoded(values[each.source.name]) for each in self.fields)
 

@@ -5,14 +5,14 @@ from typing import Any
 from caraway_plugins.iceberg.manifests import DataFile
 
 
-def task(file: DataFile) -> dict[str, Any]:
+def task(file: DataFile) -> dict[str, object]:
     """Return the task to read a file of a table."""
     partition = list(file.partition.values())
     return written(file.location, file.size_bytes, file.statistics.row_count, partition)
 
 
 def written(
-    location: str, size_bytes: int, row_count: int, partition: list[Any] | None = None
+    location: str, size_bytes: int, row_count: int, partition: list[object] | None = None
 ) -> dict[str, Any]:
     """Return the task to read a file."""
     data_file = {

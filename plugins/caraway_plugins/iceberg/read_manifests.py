@@ -152,7 +152,7 @@ def _by_id(pairs: Sequence[Mapping[str, Any]] | None) -> dict[int, Any]:
     return {each["key"]: each["value"] for each in pairs or ()}
 
 
-def _plain(records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _plain(records: Iterator[dict[str, object]]) -> Iterator[dict[str, Any]]:
     for each in records:
         if each.get("key_metadata"):
             raise EncryptedFileError("its manifests are encrypted")

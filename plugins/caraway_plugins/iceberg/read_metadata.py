@@ -155,7 +155,7 @@ def with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
     return listed
 
 
-def _numbered(fields: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _numbered(fields: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """Return fields of a partition spec, each with an id."""
     return [{"field-id": _FIRST_PARTITION_ID + n, **each} for n, each in enumerate(fields)]
 

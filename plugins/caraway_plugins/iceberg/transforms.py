@@ -38,7 +38,7 @@ def stored(values: pa.Array) -> pa.Array:
     return values
 
 
-def physical(value: Any) -> Any:
+def physical(value: object) -> Any:
     """Return a value that was read from Avro as the number that it is stored as."""
     match value:
         case datetime():

@@ -66,14 +66,14 @@ class AzureLogin:
         text = http_answers.file_text(self._title, file)
         return {"client_assertion_type": _ASSERTION, "client_assertion": text}
 
-    def _of_application(self, tenant: str, proof: Mapping[str, str]) -> Mapping[str, Any]:
+    def _of_application(self, tenant: str, proof: Mapping[str, str]) -> Mapping[str, object]:
         authority = (self._value("azure_authority_host") or _AUTHORITY).rstrip("/")
         scope = f"{self._resource}/.default"
         form = {"grant_type": "client_credentials", "scope": scope, **proof}
         url = f"{authority}/{quote(tenant, safe='')}/oauth2/v2.0/token"
         return http_answers.call(self._title, "POST", url, {}, form=form)
 
-    def _of_identity(self, client: Mapping[str, str]) -> Mapping[str, Any]:
+    def _of_identity(self, client: Mapping[str, str]) -> Mapping[str, object]:
         endpoint, header = self._environ.get("IDENTITY_ENDPOINT"), "IDENTITY_HEADER"
         asked = {"resource": self._resource, **client}
         if endpoint and self._environ.get(header):
@@ -85,7 +85,7 @@ class AzureLogin:
 
     def _got(
         self, url: str, headers: Mapping[str, str], asked: Mapping[str, str]
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         try:
             return http_answers.call(self._title, "GET", f"{url}?{urlencode(asked)}", headers)
         except CarawayError as exc:

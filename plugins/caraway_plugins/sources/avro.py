@@ -41,11 +41,11 @@ def read_schema(stream: IO[bytes]) -> pa.Schema:
     return pa.schema([_field(each, {}) for each in schema["fields"]])
 
 
-def _field(field: dict[str, Any], named: dict[str, Any]) -> pa.Field:
+def _field(field: dict[str, Any], named: dict[str, object]) -> pa.Field:
     return pa.field(field["name"], _type(field["type"], field["name"], named))
 
 
-def _type(schema: Any, column: str, named: dict[str, Any]) -> pa.DataType:
+def _type(schema: Any, column: str, named: dict[str, object]) -> pa.DataType:
     match schema:
         case str() if schema in _PRIMITIVES:
             return _PRIMITIVES[schema]

@@ -132,7 +132,7 @@ class DeltaWrite:
     def _committed(
         self,
         table: DeltaTable,
-        work: Callable[[CommitProperties], Mapping[str, Any]],
+        work: Callable[[CommitProperties], Mapping[str, object]],
         given: "RowsForLibrary | None" = None,
     ) -> Mapping[str, Any]:
         """Do work that ends with a commit, and return its counts. An error of its rows ends it.
@@ -161,7 +161,7 @@ class DeltaWrite:
                 raise self._refused(driver_messages.NAN_COMPARED) from exc
             return self._found(exc, before, mark)
 
-    def _found(self, exc: Exception, before: int, mark: str) -> Mapping[str, Any]:
+    def _found(self, exc: Exception, before: int, mark: str) -> Mapping[str, object]:
         """Return what a write counted whose commit is in the log, or raise its error."""
         reason = _reason(exc, self._table.login)
         try:

@@ -86,7 +86,7 @@ class DeltaMerge(DeltaWrite):
                 if values
                 else merger.when_not_matched_by_source_delete(condition)
             )
-        metrics: Mapping[str, Any] = merger.execute()
+        metrics: Mapping[str, object] = merger.execute()
         return metrics
 
     @property

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,7 +66,7 @@ class DeltaInsert(DeltaWrite):
             return 0
         data = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
 
-        def write(properties: Any) -> dict[str, object]:
+        def write(properties: object) -> dict[str, object]:
             write_deltalake(table, data, mode="append", commit_properties=properties)
             return {}
 

@@ -56,7 +56,7 @@ def _inferred(sample: FileSample, form: str, max_records: int | None, title: str
     return JsonShape(columns_of(islice(records, max_records), title), is_array)
 
 
-def columns_of(records: Iterable[Any], title: str) -> pa.Schema:
+def columns_of(records: Iterable[object], title: str) -> pa.Schema:
     """Return the columns of objects; the type is `null` where no value was seen.
 
     Raises:

@@ -102,7 +102,7 @@ class TableStream:
         following = answer.get("NextShardIterator")
         if following:
             self._iterators[shard] = following
-        records: Sequence[Mapping[str, Any]] = answer["Records"]
+        records: Sequence[Mapping[str, object]] = answer["Records"]
         return records
 
     def _iterator(self, shard: str) -> str:
@@ -141,7 +141,7 @@ class TableStream:
                 return shards
             request["ExclusiveStartShardId"] = last
 
-    def _call(self, operation: str, **request: Any) -> Any:
+    def _call(self, operation: str, **request: object) -> Any:
         try:
             return connecting.call(self._client, operation, self._title, **request)
         except DatasetError as exc:

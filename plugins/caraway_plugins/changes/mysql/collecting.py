@@ -53,7 +53,7 @@ def of_texts(
     return Changes(pa.Table.from_arrays(arrays, schema=log_schema(table.schema)), received)
 
 
-def _text(value: Any, column: FollowedColumn) -> bytes | None:
+def _text(value: object, column: FollowedColumn) -> bytes | None:
     """Return a value as the server writes it as text."""
     match value:
         case None:

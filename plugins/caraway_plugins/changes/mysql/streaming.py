@@ -72,7 +72,7 @@ class BinaryLog:
         self._table, self._position, self._limits = table, position, limits
         self._check = check
         self._made: queue.Queue[LoggedChanges | BaseException] = queue.Queue(limits.waiting)
-        self._connections: list[Any] = []
+        self._connections: list[object] = []
         self._is_closed = False
         self._thread = threading.Thread(target=self._pump, name="binlog", daemon=True)
         self._open = LoggedChanges(position)
@@ -122,7 +122,7 @@ class BinaryLog:
         except BaseException as exc:  # noqa: BLE001 -- the reader raises any exception
             self._put(self._error(exc))
 
-    def _events(self) -> Iterator[Any]:
+    def _events(self) -> Iterator[object]:
         schema, name = self._table.relation
         reader = BinLogStreamReader(
             connection_settings={},
@@ -139,7 +139,7 @@ class BinaryLog:
         )
         yield from reader
 
-    def _connect(self, **asked: Any) -> Any:
+    def _connect(self, **asked: object) -> object:
         """Connect for the library, which would begin at the first position again after a loss."""
         if self._is_closed or len(self._connections) == len(("log", "control")):
             raise DatasetError("unavailable", f"{self._table.title}: the connection was lost")
@@ -150,7 +150,7 @@ class BinaryLog:
         self._connections.append(connection)
         return connection
 
-    def _take(self, event: Any) -> None:
+    def _take(self, event: object) -> None:
         match event:
             case MariadbGtidEvent():
                 if self._is_open and self._seen:
@@ -206,7 +206,7 @@ class BinaryLog:
         is_same = all(before[name] == after[name] for name in self._table.key)
         return [*([] if is_same else [(Op.DELETE, before)]), (Op.UPSERT, after)]
 
-    def _add(self, found: list[tuple[Op, Row]], event: Any) -> None:
+    def _add(self, found: list[tuple[Op, Row]], event: object) -> None:
         self._seen += 1
         if self._seen <= self._position.taken:
             return  # They were applied before.

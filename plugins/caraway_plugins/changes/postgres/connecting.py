@@ -94,7 +94,7 @@ def connect(place: ReplicatedTable) -> Any:
         return connection
 
 
-def connect_for_replication(place: ReplicatedTable) -> Any:
+def connect_for_replication(place: ReplicatedTable) -> object:
     """Connect as a replication client.
 
     Raises:

@@ -106,7 +106,7 @@ def begin(connection: Any, replication: Any, table: Table) -> Snapshot:
     return Snapshot(snapshot, at)
 
 
-def check(connection: Any, table: Table, at: PostgresPosition) -> None:
+def check(connection: object, table: Table, at: PostgresPosition) -> None:
     """Check that the slot still has all changes after a position.
 
     Raises:

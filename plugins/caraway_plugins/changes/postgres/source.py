@@ -120,7 +120,7 @@ class PostgresChanges:
         return catalog.look(connection, self._place, request.declared, request.primary_key)
 
 
-def _begin(plain: Any, replication: Any, table: Table) -> slots.Snapshot:
+def _begin(plain: object, replication: object, table: Table) -> slots.Snapshot:
     slots.publish(plain, table.place)
     return slots.begin(plain, replication, table)
 

@@ -6,7 +6,6 @@ import atexit
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,7 +27,7 @@ class AdbcRows(PooledRows):
     def _connect(self) -> object:
         return connecting.opened(self._table.login)
 
-    def _run(self) -> Iterator[Any]:
+    def _run(self) -> Iterator[object]:
         self._found = self._connection.begin(self._sql)
         return iter(self._found)
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,7 +64,7 @@ def sent(params: Sequence[FilterParam], filters: Sequence[ColumnFilter]) -> dict
     return {name: values.pop() for name, values in found.items() if len(values) == 1}
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Return a value as APIs write it."""
     match value:
         case bool():

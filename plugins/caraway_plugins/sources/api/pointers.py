@@ -29,7 +29,7 @@ def steps(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
-def find(value: Any, pointer: str) -> Any:
+def find(value: object, pointer: str) -> Any:
     """Return the value at a pointer.
 
     Raises:
@@ -69,7 +69,7 @@ def rows(value: Any, pointer: str, title: str) -> list[Mapping[str, Any]]:
     return many
 
 
-def unnested(row: Mapping[str, Any], depth: int, title: str) -> Mapping[str, Any]:
+def unnested(row: Mapping[str, object], depth: int, title: str) -> Mapping[str, object]:
     """Return a row with the fields of nested objects in place of these, down to a depth.
 
     Raises:

@@ -69,7 +69,7 @@ class ApiTable(TableSpec):
 
 def each_page(
     client: ApiClient, pages: ApiPages, request: RowRequest
-) -> Iterator[Sequence[Mapping[str, Any]]]:
+) -> Iterator[Sequence[Mapping[str, object]]]:
     """Yield the rows of each page.
 
     Raises:

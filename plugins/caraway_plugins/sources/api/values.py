@@ -105,7 +105,7 @@ def _fit(type_: pa.DataType) -> Fit:
     return _never
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     text: str = _of(value, str)
     return text
 
@@ -125,7 +125,7 @@ def _double(value: object) -> float:
     return float(_of(value, int, float, Decimal))
 
 
-def _decimal(value: Any) -> Decimal:
+def _decimal(value: object) -> Decimal:
     decimal = Decimal(_of(value, int, str, Decimal))
     if not decimal.is_finite():
         raise ValueError("it is not a number")
@@ -142,11 +142,11 @@ def _day(value: object) -> date:
     return date.fromisoformat(_of(value, str))
 
 
-def _time(value: Any) -> time:
+def _time(value: object) -> time:
     return time.fromisoformat(_of(value, str))
 
 
-def _moment(value: Any) -> datetime:
+def _moment(value: object) -> datetime:
     found = value if isinstance(value, datetime) else datetime.fromisoformat(_of(value, str))
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 

@@ -1,7 +1,6 @@
 """Runs statements in ClickHouse, over connections that are kept."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,7 +19,7 @@ class ClickhouseRows(PooledRows):
     def _connect(self) -> object:
         return ClickhouseConnection(self._table.login)
 
-    def _run(self) -> Iterator[Any]:
+    def _run(self) -> Iterator[object]:
         return iter(self._connection.begin(self._sql))
 
     def _stop(self) -> None:

@@ -128,7 +128,7 @@ class _Rows:
                     return
 
 
-def _known(storage: Storage, table: DecodedTable, file: PlacedFile) -> Mapping[str, Any]:
+def _known(storage: Storage, table: DecodedTable, file: PlacedFile) -> Mapping[str, object]:
     """Return the values that all rows of a file have."""
     values = dict.fromkeys(table.keys) | dict(file.partition)
     title = storage.title(file.found.path)
@@ -141,7 +141,7 @@ def _known(storage: Storage, table: DecodedTable, file: PlacedFile) -> Mapping[s
     return known
 
 
-def _passes(filter_: ColumnFilter, known: Mapping[str, Any]) -> bool:
+def _passes(filter_: ColumnFilter, known: Mapping[str, object]) -> bool:
     value = known[filter_.column]
     match filter_.operator:
         case "is null":
@@ -152,7 +152,7 @@ def _passes(filter_: ColumnFilter, known: Mapping[str, Any]) -> bool:
 
 
 def _completed(
-    title: str, batch: pa.RecordBatch, schema: pa.Schema, known: Mapping[str, Any]
+    title: str, batch: pa.RecordBatch, schema: pa.Schema, known: Mapping[str, object]
 ) -> pa.RecordBatch:
     """Give a batch the columns of the request, with their types; those that it lacks are NULL."""
     names, columns = batch.schema.names, []

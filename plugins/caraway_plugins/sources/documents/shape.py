@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 
@@ -72,7 +71,7 @@ def shape_of(documents: Iterable[Mapping[str, object]], title: str) -> DocumentS
     return DocumentShape(schemas.finished(pa.schema(columns)), frozenset(texts))
 
 
-def _type(value: Any, depth: int = 0) -> pa.DataType:
+def _type(value: object, depth: int = 0) -> pa.DataType:
     match value:
         case None:
             return pa.null()

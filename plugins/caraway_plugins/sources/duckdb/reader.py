@@ -1,7 +1,6 @@
 """Runs statements over DuckDB files, each of which is attached only while it is read."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -36,7 +35,7 @@ class DuckdbRows(FileStatement, DatabaseRows):
     failures = (duckdb.Error, pa.ArrowException, OSError)
     advice = "run the query again"
 
-    def _begin(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[object]:
         connection = self._attach()
         connection.execute(self._sql)
         return iter(connection.to_arrow_reader(_BATCH_ROWS))

@@ -174,7 +174,7 @@ def _equality(columns: ItemColumns, filters: Sequence[ColumnFilter]) -> Attribut
     return None
 
 
-def _key_value(schema: pa.Schema, key: KeyAttribute, value: Any) -> Attribute | None:
+def _key_value(schema: pa.Schema, key: KeyAttribute, value: object) -> Attribute | None:
     if _kind(schema.field(key.name).type) != key.kind:
         return None
     return items.attribute_of(value)
@@ -220,7 +220,7 @@ def _sort_condition(
     return f" AND {name} BETWEEN {first} AND {last}"
 
 
-def _sure(value: Any) -> Attribute:
+def _sure(value: object) -> Attribute:
     attribute = items.attribute_of(value)
     assert attribute is not None
     return attribute

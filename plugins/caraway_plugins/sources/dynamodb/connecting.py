@@ -77,7 +77,7 @@ def login_of(known: Params) -> DynamoLogin:
 
 
 @lru_cache(maxsize=64)
-def client_of(login: DynamoLogin, service: str = "dynamodb") -> Any:
+def client_of(login: DynamoLogin, service: str = "dynamodb") -> object:
     """Return the client of a login, which all threads may use.
 
     Raises:
@@ -113,7 +113,7 @@ def client_of(login: DynamoLogin, service: str = "dynamodb") -> Any:
         ) from exc
 
 
-def call(client: Any, operation: str, title: str, **request: Any) -> Any:
+def call(client: object, operation: str, title: str, **request: object) -> Any:
     """Send a request and return its answer.
 
     Raises:

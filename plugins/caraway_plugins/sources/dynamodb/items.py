@@ -19,7 +19,7 @@ def values_of(item: Item) -> dict[str, Any]:
     return {name: value_of(attribute) for name, attribute in item.items()}
 
 
-def value_of(attribute: Attribute) -> Any:
+def value_of(attribute: Attribute) -> object:
     """Return a value. Sets are sorted lists, as they have no order of their own."""
     ((kind, value),) = attribute.items()
     match kind:
@@ -42,7 +42,7 @@ def value_of(attribute: Attribute) -> Any:
     return value
 
 
-def attribute_of(value: Any) -> Attribute | None:
+def attribute_of(value: object) -> Attribute | None:
     """Return a value of a filter as an attribute; None: DynamoDB has no such value."""
     match value:
         case bool():

@@ -87,7 +87,7 @@ class DynamoReads:
             return False
         return True
 
-    def answers(self, operation: str, arguments: dict[str, Any]) -> Iterator[Documents]:
+    def answers(self, operation: str, arguments: dict[str, object]) -> Iterator[Documents]:
         """Yield the items of each page of a query or a scan.
 
         Raises:

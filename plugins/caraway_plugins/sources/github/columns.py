@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -37,7 +36,7 @@ class GithubColumn:
         ]
 
 
-def _found(value: Any, steps: Sequence[str]) -> Any:
+def _found(value: object, steps: Sequence[str]) -> object:
     for number, step in enumerate(steps):
         if isinstance(value, list):
             return [_found(each, steps[number:]) for each in value]

@@ -53,7 +53,7 @@ class GraphqlPages:
         return None if cursor is None else asked(call, *self.connection.at(self.query, cursor))
 
 
-def asked(call: ApiCall, query: str, variables: Mapping[str, Any] | None = None) -> ApiCall:
+def asked(call: ApiCall, query: str, variables: Mapping[str, object] | None = None) -> ApiCall:
     """Return the request with a query, and with variables if it has some."""
     body = {"query": query} | ({"variables": variables} if variables else {})
     return replace(call, body=json.dumps(body))

@@ -77,7 +77,7 @@ def _value(kind: str, bound: bytes) -> Any:
     return _DECODERS[kind](bound) if kind in _DECODERS else _unknown(kind)
 
 
-def _unknown(kind: str) -> Any:
+def _unknown(kind: str) -> object:
     raise ValueError(kind)
 
 

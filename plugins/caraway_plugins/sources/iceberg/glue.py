@@ -97,7 +97,7 @@ class GlueCatalog:
 def _table(client: Any, request: SourceRequest, path: PointerPath) -> Mapping[str, Any]:
     database = ".".join(path.namespace)
     answer = client.get_table(DatabaseName=database, Name=path.table, **_catalog(request))
-    found: Mapping[str, Any] = answer["Table"]
+    found: Mapping[str, object] = answer["Table"]
     return found
 
 

@@ -66,7 +66,7 @@ class _Metastore:
     def __init__(self, connection: HiveConnection, title: str) -> None:
         self._connection, self._title = connection, title
 
-    def asked(self, method: str, *arguments: Any) -> Any:
+    def asked(self, method: str, *arguments: object) -> Any:
         found = self._connection.call(method, *arguments)
         if 0 in found:
             return found[0]

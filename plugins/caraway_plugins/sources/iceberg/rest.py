@@ -112,7 +112,7 @@ class CatalogClient:
         path = f"{self._namespace(namespace)}/tables/{quote(table, safe='')}"
         return _answer(self._asked(path, {"snapshots": "all"}, _ACCESS))
 
-    def stage(self, namespace: Namespace, body: Mapping[str, Any]) -> CatalogAnswer:
+    def stage(self, namespace: Namespace, body: Mapping[str, object]) -> CatalogAnswer:
         """Return what a new table would have, which nobody sees before it is committed."""
         path = f"{self._namespace(namespace)}/tables"
         answer = self._client.post(path, json={**body, "stage-create": True}, headers=_ACCESS)
@@ -126,7 +126,7 @@ class CatalogClient:
         path = f"{self._namespace(namespace)}/tables/{quote(table, safe='')}"
         _refuse(self._client.delete(path, params={"purgeRequested": "false"}), self._title)
 
-    def commit(self, namespace: Namespace, table: str, body: Mapping[str, Any]) -> bool:
+    def commit(self, namespace: Namespace, table: str, body: Mapping[str, object]) -> bool:
         """Change a table; False: it is not as the change requires."""
         path = f"{self._namespace(namespace)}/tables/{quote(table, safe='')}"
         answer = self._client.post(path, json=body)

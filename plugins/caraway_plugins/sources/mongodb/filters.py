@@ -74,7 +74,7 @@ def _condition(columns: MongoColumns, each: ColumnFilter) -> Condition | None:
     return None
 
 
-def _compared(operator: str, values: Sequence[Any]) -> Condition:
+def _compared(operator: str, values: Sequence[object]) -> Condition:
     if operator in _ORDERS:
         return {_ORDERS[operator]: values[0]}
     return {"$nin" if operator == "<>" else "$in": list(values)}
@@ -101,5 +101,5 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _has_millis(value: Any) -> bool:
+def _has_millis(value: object) -> bool:
     return isinstance(value, datetime) and value.microsecond % 1_000 == 0

@@ -105,7 +105,7 @@ class MongodbSource:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _options(database: Any, name: str, title: str) -> dict[str, Any]:
+def _options(database: Any, name: str, title: str) -> dict[str, object]:
     """Return the options of a collection.
 
     Raises:

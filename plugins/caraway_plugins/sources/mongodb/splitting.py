@@ -65,7 +65,7 @@ def splits(collection: Any, *, is_collated: bool) -> tuple[int, tuple[IdSplit, .
     return size, cut(ids, size, is_collated=is_collated)
 
 
-def _ids(collection: Any) -> list[Any]:
+def _ids(collection: Any) -> list[object]:
     """Return some ids of a collection, from all over it."""
     stages = [{"$sample": {"size": _SAMPLED}}, {"$project": {"_id": 1}}]
     try:

@@ -15,12 +15,12 @@ from bson.objectid import ObjectId
 from caraway_plugins.sources.documents import numbers
 
 
-def values_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(document: Mapping[str, object]) -> dict[str, Any]:
     """Return the values of a document by their names."""
     return {name: value_of(value) for name, value in document.items()}
 
 
-def value_of(value: Any) -> Any:
+def value_of(value: object) -> object:
     """Return a value; kinds that only MongoDB has are objects of its extended JSON."""
     convert = _KINDS.get(type(value))
     if convert is not None:
@@ -31,7 +31,7 @@ def value_of(value: Any) -> Any:
     return values_of(extended) if isinstance(extended, Mapping) else str(value)
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value
 
 
@@ -39,7 +39,7 @@ def _decimal(value: Decimal128) -> Decimal:
     return value.to_decimal()
 
 
-def _list(value: list[Any]) -> list[Any]:
+def _list(value: list[object]) -> list[Any]:
     return [value_of(each) for each in value]
 
 

@@ -148,7 +148,7 @@ def run(connection: Connection, sql: str, *arguments: str) -> list[tuple[Any, ..
         return list(cursor.fetchall())
 
 
-def sent(connection: Connection, sql: str) -> Any:
+def sent(connection: Connection, sql: str) -> object:
     """Send a statement whose rows are read from the stream that this returns.
 
     Raises:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 import pymysql
@@ -47,7 +46,7 @@ class MysqlRows(DatabaseRows):
             connecting.kill(self._table.login, connection.thread_id())
         super().close()
 
-    def _begin(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[object]:
         self._connection = connecting.connect(self._table.login)
         return _batches(connecting.packets(connecting.sent(self._connection, self._sql)))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -160,7 +159,7 @@ def _is_read(each: Assignment, others: Sequence[Assignment]) -> bool:
     return any(each.column in other.reads for other in others if other is not each)
 
 
-def _code(exc: Exception) -> Any:
+def _code(exc: Exception) -> object:
     return exc.args[0] if exc.args else None
 
 
@@ -172,7 +171,7 @@ def _values(batch: pa.RecordBatch) -> list[str]:
     return rows
 
 
-def _commas(columns: list[pa.Array]) -> Iterator[Any]:
+def _commas(columns: list[pa.Array]) -> Iterator[object]:
     for number, each in enumerate(columns):
         if number:
             yield ","

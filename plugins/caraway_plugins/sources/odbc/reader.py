@@ -34,10 +34,10 @@ class OdbcRows(PooledRows):
     def _connect(self) -> object:
         return OdbcConnection(self._table.login)
 
-    def _run(self) -> Iterator[Any]:
+    def _run(self) -> Iterator[object]:
         return self._until_closed(self._connection.begin(self._sql))
 
-    def _until_closed(self, batches: Any) -> Iterator[Any]:
+    def _until_closed(self, batches: Any) -> Iterator[object]:
         for batch in batches:
             if self._was_closed:
                 return

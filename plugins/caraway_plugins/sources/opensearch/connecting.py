@@ -93,7 +93,7 @@ class SearchClient:
         found: Mapping[str, Any] = self._ask(f"/{_quoted(names)}", None)
         return found
 
-    def search(self, names: str | None, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def search(self, names: str | None, body: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the answer of a search, over some indexes or a point in time.
 
         Raises:

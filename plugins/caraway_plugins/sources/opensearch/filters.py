@@ -103,7 +103,7 @@ def _text(rule: FieldRule, operator: str, values: Sequence[str]) -> Condition | 
     return _compared(rule, operator, values)
 
 
-def _compared(rule: FieldRule, operator: str, values: Sequence[Any]) -> Condition:
+def _compared(rule: FieldRule, operator: str, values: Sequence[object]) -> Condition:
     if operator in _ORDERS:
         return {"range": {rule.field: {_ORDERS[operator]: values[0]}}}
     among: Condition = {"terms": {rule.field: list(values)}}

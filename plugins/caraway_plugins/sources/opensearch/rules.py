@@ -50,7 +50,7 @@ def common(found: Sequence[tuple[FieldRule, ...]]) -> tuple[FieldRule, ...]:
     return tuple(each for each in first if all(each in rules for rules in others))
 
 
-def _rule(path: str, each: Field, usual: Any) -> FieldRule | None:
+def _rule(path: str, each: Field, usual: object) -> FieldRule | None:
     name = path
     if each.get("type") == "text":
         inner = (each.get("fields") or {}).items()

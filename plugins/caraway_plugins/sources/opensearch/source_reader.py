@@ -92,7 +92,7 @@ class _Column:
             return _moments(given, self._type)
         return None
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> Any:
         try:
             is_done = value is None or type(value) is self._fitting
             return value if is_done else self._read(value)

@@ -28,7 +28,7 @@ _TRUTH: Mapping[bool | str, bool] = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def expanded(source: Mapping[str, Any]) -> Mapping[str, Any]:
+def expanded(source: Mapping[str, object]) -> Mapping[str, object]:
     """Return an object with objects in place of names with dots."""
     if "." not in "".join(source):
         return source
@@ -64,7 +64,7 @@ def _note_lists(source: Mapping[str, object], prefix: str, found: set[str]) -> N
                 _note_lists(each, f"{path}.", found)
 
 
-def at(value: Any, steps: Sequence[str]) -> Any:
+def at(value: Any, steps: Sequence[str]) -> object:
     """Return the value at a path within an object; lists on the way have a value for each item."""
     for number, step in enumerate(steps):
         if isinstance(value, list):
@@ -97,7 +97,7 @@ def _same(value: object) -> object:
     return value
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else json_texts.text_of(_ordered(value))
 
 
@@ -127,7 +127,7 @@ def _whole(value: object) -> object:
     return int(number)
 
 
-def _number(value: Any) -> Decimal:
+def _number(value: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise ValueError("it is not a number")
     if isinstance(value, float):
@@ -157,7 +157,7 @@ def _bytes(value: object) -> bytes:
     return base64.b64decode("".join(value.split()), validate=True)
 
 
-def _moment(value: Any, is_numbered: bool, *, is_millis: bool) -> datetime:
+def _moment(value: object, is_numbered: bool, *, is_millis: bool) -> datetime:
     """Return the moment that a date stands for; four digits are a year."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError("it is not a date")

@@ -63,14 +63,14 @@ class PostgresRows(PooledRows):
     def close_idle(connection: object) -> None:
         _close(connection)
 
-    def _connect(self) -> Any:
+    def _connect(self) -> object:
         self._connection = self._connections.connect(self._table)
         with self._connection.cursor() as cursor:
             cursor.execute(_WATCHES_CLIENT)
             cursor.fetchall()
         return self._connection
 
-    def _run(self) -> Iterator[Any]:
+    def _run(self) -> Iterator[object]:
         self._cursor = self._connection.cursor(adbc_stmt_kwargs=_OPTIONS)
         self._cursor.execute(self._sql)
         return iter(self._cursor.fetch_record_batch())

@@ -52,7 +52,7 @@ class SqliteRows(DatabaseRows):
             finally:
                 self._reading.release()
 
-    def _begin(self) -> Iterator[Any]:
+    def _begin(self) -> Iterator[object]:
         self._connection = connecting.connect(self._table.login["path"])
         connecting.run(self._connection, self._table.login["view"])
         self._cursor = self._connection.cursor()

@@ -136,7 +136,7 @@ def _not_read(file: DatabaseFile, name: str, said: str) -> DatasetError:
     )
 
 
-def _found(cursor: Any, name: str) -> _Found | None:
+def _found(cursor: object, name: str) -> _Found | None:
     kinds = _rows(cursor, _KIND, name)
     if not kinds:
         return None
@@ -160,11 +160,11 @@ def _found(cursor: Any, name: str) -> _Found | None:
 
 def _rows(cursor: Any, sql: str, *arguments: str) -> Sequence[tuple[Any, ...]]:
     cursor.execute(sql, arguments or None)
-    rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    rows: Sequence[tuple[object, ...]] = cursor.fetchall()
     return rows
 
 
-def _row_count(cursor: Any, name: str) -> int | None:
+def _row_count(cursor: object, name: str) -> int | None:
     """Return the count of the statistics that ANALYZE makes, if they are there."""
     if not _rows(cursor, _HAS_STATISTICS)[0][0]:
         return None

@@ -86,7 +86,7 @@ class RedisLane:
         """Run a call and return its result. A call that is cancelled in the queue is never sent."""
         return await self.outcome(self.submit(operation, *arguments))
 
-    async def outcome(self, future: Future[Any]) -> Any:
+    async def outcome(self, future: Future[object]) -> Any:
         """Wait for a submitted call, and make sure that it is sent."""
         self._begin()
         return await asyncio.wrap_future(future)

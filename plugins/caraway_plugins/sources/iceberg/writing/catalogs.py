@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import httpx
 
@@ -41,7 +41,7 @@ def sending() -> Iterator[None]:
 class CommittingCatalog(Protocol):
     """A catalog of one table. Its methods block."""
 
-    def commit(self, opened: OpenedTable, snapshot: Mapping[str, Any]) -> bool:
+    def commit(self, opened: OpenedTable, snapshot: Mapping[str, object]) -> bool:
         """Add a snapshot to a table as it was opened; False: the table has moved on.
 
         Raises:
@@ -64,7 +64,7 @@ class _RestCatalog:
     def __init__(self, request: SourceRequest) -> None:
         self._request = request
 
-    def commit(self, opened: OpenedTable, snapshot: Mapping[str, Any]) -> bool:
+    def commit(self, opened: OpenedTable, snapshot: Mapping[str, object]) -> bool:
         path = rest.path_of(self._request.path)
         given = params.checked(self._request.connector, self._request.params)
         with rest.connected(path, given) as catalog:
@@ -79,7 +79,7 @@ class _PointerCatalog:
     def __init__(self, request: SourceRequest, path: PointerPath, metadata: TablePlace) -> None:
         self._request, self._path, self._metadata = request, path, metadata
 
-    def commit(self, opened: OpenedTable, snapshot: Mapping[str, Any]) -> bool:
+    def commit(self, opened: OpenedTable, snapshot: Mapping[str, object]) -> bool:
         document = added_snapshots.followed(opened.document, snapshot, opened.location)
         content = io.BytesIO(json.dumps(document).encode())
         name = f"{_number(opened.location) + 1:05d}-{uuid.uuid4()}.metadata.json"

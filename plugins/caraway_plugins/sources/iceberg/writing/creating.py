@@ -101,7 +101,7 @@ class _NewTable(SnapshotWrite):
     """A write to a table that is not there yet."""
 
     def _commit(
-        self, added: AddedSnapshot, manifests: Sequence[Mapping[str, Any]], base: Base | None
+        self, added: AddedSnapshot, manifests: Sequence[Mapping[str, object]], base: Base | None
     ) -> None:
         snapshot = self._snapshot(added, manifests) if manifests else None
         path = rest.path_of(self._request.path)
@@ -127,7 +127,7 @@ class _NewTable(SnapshotWrite):
             ) from exc
 
 
-def _staged(request: SourceRequest, body: Mapping[str, Any]) -> OpenedTable:
+def _staged(request: SourceRequest, body: Mapping[str, object]) -> OpenedTable:
     """Return a table as its catalog would create it."""
     path = rest.path_of(request.path)
     with rest.connected(path, _params(request)) as catalog:
@@ -141,7 +141,7 @@ def _params(request: SourceRequest) -> params.Params:
     return params.checked(request.connector, request.params)
 
 
-def _document(schema: Mapping[str, Any], definition: TableDefinition) -> dict[str, Any]:
+def _document(schema: Mapping[str, Any], definition: TableDefinition) -> dict[str, object]:
     """Return a schema as JSON with the required columns, and those that identify rows."""
     needed = {*definition.required, *definition.primary_key}
     fields = [{**each, "required": each["name"] in needed} for each in schema["fields"]]

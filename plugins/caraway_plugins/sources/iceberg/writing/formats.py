@@ -27,7 +27,7 @@ def refusal(document: Mapping[str, Any], is_change: bool) -> str | None:
     return next(_unwritten(current), None)
 
 
-def _unwritten(type_: Any) -> Iterator[str]:
+def _unwritten(type_: object) -> Iterator[str]:
     """Yield why fields in a type, or in a schema, are not written."""
     if type_ in _NANOSECONDS:
         yield "it has columns of nanoseconds"

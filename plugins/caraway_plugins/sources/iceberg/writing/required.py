@@ -47,7 +47,7 @@ def _ids(field: IcebergField) -> set[int]:
     return {field.id, *(id_ for each in field.inner for id_ in _ids(each))}
 
 
-def required_fields(document: Mapping[str, Any]) -> frozenset[int]:
+def required_fields(document: Mapping[str, object]) -> frozenset[int]:
     """Return the ids of the fields of a schema in JSON that take no NULL."""
     return frozenset(_required(document))
 
@@ -61,7 +61,7 @@ def _required(document: Mapping[str, Any]) -> set[int]:
     return found
 
 
-def _required_inside(type_: Any) -> set[int]:
+def _required_inside(type_: object) -> set[int]:
     if not isinstance(type_, Mapping):
         return set()
     found = _required(type_)
