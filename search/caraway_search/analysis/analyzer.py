@@ -100,7 +100,7 @@ class Analyzer:
             known = ", ".join(LANGUAGES)
             raise InvalidSearchError(f"no stemming for language {self.language!r}; known: {known}")
 
-    def tokens(self, texts: Any) -> Tokens:
+    def tokens(self, texts: object) -> Tokens:
         """The terms of a string column of Arrow."""
         blocks = [_Words.from_texts(each) for each in _blocks(texts)]
         different = [pa.array([], pa.large_string()), *(each.different for each in blocks)]
@@ -153,7 +153,7 @@ class Analyzer:
         # The stemmer of English removes suffixes after an apostrophe.
         return [stem.replace("'", "") or word for stem, word in zip(stemmed, folded, strict=True)]
 
-    def _vocabulary(self, words: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+    def _vocabulary(self, words: Any) -> tuple[object, NDArray[np.int64], NDArray[np.int64]]:
         """Distinct terms, and those of each word: their ids one after the other, and the starts."""
         is_plain = _are_plain(words)
         plain = pc.ascii_lower(words.filter(is_plain)).dictionary_encode()
@@ -182,7 +182,7 @@ class Analyzer:
         ]
 
 
-def _blocks(texts: Any) -> Iterator[Any]:
+def _blocks(texts: Any) -> Iterator[object]:
     """Cut texts into blocks: what splitting takes is ten times as large as the texts."""
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     for chunk in chunks:
@@ -190,7 +190,7 @@ def _blocks(texts: Any) -> Iterator[Any]:
             yield chunk.slice(first, _SPLIT_AT_ONCE)
 
 
-def _are_plain(words: Any) -> Any:
+def _are_plain(words: object) -> Any:
     """Which words are one term, whose only folding is that of capital letters."""
     is_simple = pc.and_(pc.string_is_ascii(words), pc.not_equal(words, ""))
     return pc.and_not(is_simple, pc.match_substring(words, "'"))

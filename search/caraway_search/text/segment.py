@@ -50,7 +50,7 @@ class TextSegment:
     postings: Mapping[str, Postings]
 
     @classmethod
-    def build(cls, spec: TextIndexSpec, columns: Mapping[str, Any]) -> Self:
+    def build(cls, spec: TextIndexSpec, columns: Mapping[str, object]) -> Self:
         """Index string arrays of Arrow of one length, by column."""
         analyzer = spec.analyzer
         postings = {name: Postings.build(columns[name], analyzer) for name in spec.boosts}
@@ -73,7 +73,7 @@ class TextSegment:
         return pack(_KIND, Packed(attributes, dict(arrays)))
 
     @classmethod
-    def opened(cls, block: Any) -> Self:
+    def opened(cls, block: object) -> Self:
         """The segment of a serialised form, whose arrays stay where they are.
 
         Raises:

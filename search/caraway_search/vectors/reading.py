@@ -101,7 +101,7 @@ class ColumnVectors:
         return cls(StackedVectors((matrix,)), norms, usable, len(matrix), left_out)
 
 
-def _is_list(type_: Any) -> bool:
+def _is_list(type_: object) -> bool:
     return bool(
         pa.types.is_list(type_)
         or pa.types.is_large_list(type_)
@@ -109,7 +109,7 @@ def _is_list(type_: Any) -> bool:
     )
 
 
-def _variable(column: Any) -> Any:
+def _variable(column: Any) -> object:
     """The column as lists of any length, whose `flatten` has the values of no NULL."""
     if pa.types.is_fixed_size_list(column.type):
         return column.cast(pa.large_list(column.type.value_type))

@@ -43,7 +43,7 @@ class VectorSegment:
     codes: VectorCodes | None
 
     @classmethod
-    def build(cls, spec: VectorIndexSpec, column: Any) -> Self:
+    def build(cls, spec: VectorIndexSpec, column: object) -> Self:
         """Index a column of vectors."""
         vectors = ColumnVectors.read(column, spec.dimensions)
         usable = np.count_nonzero(vectors.usable)
@@ -56,7 +56,7 @@ class VectorSegment:
 
     def packed(self) -> bytes:
         """The serialised form, which has the codes and not the vectors."""
-        attributes: dict[str, Any] = {
+        attributes: dict[str, object] = {
             "metric": self.spec.metric,
             "recall": self.spec.recall,
             "dimensions": self.spec.dimensions,
@@ -72,7 +72,7 @@ class VectorSegment:
         return pack(_KIND, Packed(attributes, arrays))
 
     @classmethod
-    def opened(cls, block: Any, column: Any) -> Self:
+    def opened(cls, block: object, column: object) -> Self:
         """The segment of a serialised form over the column that it was built from.
 
         Raises:
