@@ -64,7 +64,7 @@ class StreamCheck:
         _stamp(chunk, self._id, self._created)
         return chunk  # type: ignore[no-any-return] # a mapping, as was checked
 
-    def _take_choice(self, choice: dict[str, Any]) -> None:
+    def _take_choice(self, choice: dict[str, object]) -> None:
         if choice.get("index") is None:
             choice["index"] = 0
         index = choice["index"]
@@ -125,7 +125,7 @@ def _check_said(said: dict[str, Any], model: str) -> None:
         _check_call(call, model)
 
 
-def _check_call(call: dict[str, Any], model: str) -> None:
+def _check_call(call: dict[str, object], model: str) -> None:
     """Check a call of a tool, or a fragment of one; its id and arguments become texts."""
     if not isinstance(call.get("id"), str | None):
         call["id"] = str(call["id"])
@@ -150,7 +150,7 @@ def _fill_in(call: dict[str, Any], model: str) -> None:
         function["arguments"] = ""
 
 
-def _stamp(answer: dict[str, Any], id_: str, created: int) -> None:
+def _stamp(answer: dict[str, object], id_: str, created: int) -> None:
     """Fill in what says which answer this is; a usage that is none is left out."""
     if not isinstance(answer.get("id"), str) or not answer["id"]:
         answer["id"] = id_
@@ -160,11 +160,11 @@ def _stamp(answer: dict[str, Any], id_: str, created: int) -> None:
         del answer["usage"]
 
 
-def _are_objects(value: Any) -> bool:
+def _are_objects(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
-def _texts(parts: list[Any]) -> Iterator[str]:
+def _texts(parts: list[object]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, dict) and isinstance(part.get("text"), str):
             yield part["text"]

@@ -1,7 +1,6 @@
 """Adds to a request what the manifest sets for its model; pure functions."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from caraway_ai.protocols import ChatRequest
 
@@ -9,7 +8,7 @@ _LENGTHS = ("max_completion_tokens", "max_tokens")
 
 
 def prepared(
-    request: ChatRequest, defaults: Mapping[str, Any], system_prompt: str | None
+    request: ChatRequest, defaults: Mapping[str, object], system_prompt: str | None
 ) -> ChatRequest:
     """Return the request with the defaults of the manifest, and its system prompt first."""
     full = {key: value for key, value in request.items() if value is not None}

@@ -9,7 +9,6 @@ import re
 import secrets
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion, JsonObject
 from caraway_core.json_texts import strict_json
@@ -157,7 +156,7 @@ def _after_marks(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _call(written: Any, names: Collection[str]) -> tuple[str, str] | None:
+def _call(written: object, names: Collection[str]) -> tuple[str, str] | None:
     """Return the name and the arguments of a call, or None where a value is not one."""
     if not isinstance(written, dict):
         return None

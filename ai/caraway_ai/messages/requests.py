@@ -88,7 +88,7 @@ def _check(body: object) -> None:
         raise RequestFieldError("messages", "must be a list of at least one message")
 
 
-def _system(given: Any) -> list[JsonObject]:
+def _system(given: object) -> list[JsonObject]:
     if not given:
         return []
     blocks = _blocks("system", given)

@@ -170,7 +170,7 @@ class _ThreadedEvents:
         self._stream = stream
         self._threads = threads
         self._loop = asyncio.get_running_loop()
-        self._events: deque[Any] = deque()
+        self._events: deque[object] = deque()
         self._news = asyncio.Event()
         self._room = threading.Semaphore(_MOST_WAITING)
         self._is_closed = False

@@ -32,7 +32,7 @@ class WireSender(Protocol):
         self, url: str, body: JsonObject, *, is_stream: bool, has_query: bool = True
     ) -> httpx2.Response: ...
 
-    def read_whole(self, response: httpx2.Response, needed: str) -> Any: ...
+    def read_whole(self, response: httpx2.Response, needed: str) -> object: ...
 
     def read_stream(self, response: httpx2.Response) -> AsyncGenerator[Any, None]: ...
 
@@ -108,7 +108,7 @@ class OpenAIResponses:
         return response  # type: ignore[no-any-return] # a mapping, as was checked
 
 
-def sendable(items: Sequence[Any]) -> list[Any]:
+def sendable(items: Sequence[Any]) -> list[object]:
     """Return the items of a conversation as a provider that kept none of them takes them.
 
     Thoughts are sent back encrypted or not at all, and never without the item that they led to.

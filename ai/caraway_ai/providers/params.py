@@ -175,14 +175,14 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return strict_json.parse(text)
     except ValueError as exc:
         raise ValueError(f"must be JSON: {exc}") from None
 
 
-def _text_or_json(text: str) -> Any:
+def _text_or_json(text: str) -> object:
     return _json(text) if text[:1] in ("[", "{") else text
 
 

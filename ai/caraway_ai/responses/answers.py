@@ -123,7 +123,7 @@ def annotation(given: Mapping[str, object]) -> JsonObject:
     return {"type": kind, **inner} if isinstance(inner, dict) else dict(given)
 
 
-def usage(counts: Mapping[str, Any]) -> JsonObject:
+def usage(counts: Mapping[str, object]) -> JsonObject:
     """Return the counts of tokens under the names of this API."""
     prompt = _mapping(counts.get("prompt_tokens_details"))
     reply = _mapping(counts.get("completion_tokens_details"))
@@ -150,7 +150,7 @@ def chat_usage(counts: object) -> dict[str, object] | None:
     return {name: counts.get(given) or 0 for name, given in names}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 

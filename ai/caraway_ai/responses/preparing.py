@@ -13,7 +13,7 @@ _LENGTHS = ("max_completion_tokens", "max_tokens")
 
 
 def prepared(
-    request: JsonObject, defaults: Mapping[str, Any], system_prompt: str | None
+    request: JsonObject, defaults: Mapping[str, object], system_prompt: str | None
 ) -> JsonObject:
     """Return the request with the defaults that this API has, and the system prompt first."""
     full = _given(request)

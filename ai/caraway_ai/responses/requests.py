@@ -234,7 +234,7 @@ def _tool(at: str, tool: Any) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _choice(choice: Any) -> Any:
+def _choice(choice: object) -> object:
     if choice in ("auto", "none", "required"):
         return choice
     if isinstance(choice, dict) and choice.get("type") == "function" and choice.get("name"):

@@ -144,7 +144,7 @@ def _short_row(row: Mapping[str, object]) -> dict[str, object]:
     return {name: _short(value) for name, value in row.items()}
 
 
-def _short(value: Any) -> Any:
+def _short(value: Any) -> object:
     return f"{value[:_LONGEST_VALUE]}..." if _is_cut(value) else value
 
 

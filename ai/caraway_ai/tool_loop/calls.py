@@ -48,7 +48,7 @@ def of_message(message: JsonObject) -> Sequence[ToolCall]:
     return found
 
 
-def _text(arguments: Any) -> str:
+def _text(arguments: object) -> str:
     if arguments is None:
         return ""
     if isinstance(arguments, str):

@@ -119,7 +119,7 @@ class BuiltinTools:
             if self.allowed is None or table.name in self.allowed
         ]
 
-    async def _sql(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _sql(self, arguments: Arguments, caller: ToolCaller) -> object:
         read_rows = await self._data.query(arguments["query"], caller, self._rows)
         return bounding.cut(read_rows.rows) if read_rows.is_truncated else read_rows.rows
 
@@ -128,7 +128,7 @@ class BuiltinTools:
         is_full = arguments["output"] == "full"
         return [await self._described(table, caller, is_full) for table in tables]
 
-    async def _described(self, table: KnownTable, caller: ToolCaller, is_full: bool) -> Any:
+    async def _described(self, table: KnownTable, caller: ToolCaller, is_full: bool) -> object:
         columns = await self._data.columns(table.name, caller)
         if not is_full:
             plain = [{"name": each.name, "data_type": each.data_type} for each in columns]
@@ -142,7 +142,7 @@ class BuiltinTools:
             }
             for each in columns
         ]
-        described: dict[str, Any] = {"table": table.name}
+        described: dict[str, object] = {"table": table.name}
         if table.description:
             described["description"] = table.description
         if table.primary_key:
@@ -181,7 +181,7 @@ class BuiltinTools:
         }
 
 
-def _listed(table: KnownTable) -> dict[str, Any]:
+def _listed(table: KnownTable) -> dict[str, object]:
     return {
         "name": table.name,
         "description": table.description,
@@ -192,7 +192,7 @@ def _listed(table: KnownTable) -> dict[str, Any]:
     }
 
 
-def _object(properties: Mapping[str, Any], *required: str) -> JsonSchema:
+def _object(properties: Mapping[str, object], *required: str) -> JsonSchema:
     return {
         "type": "object",
         "properties": dict(properties),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from caraway_ai.tools import bounding
 from caraway_ai.tools.builtin import BuiltinTool
@@ -64,7 +64,7 @@ class MemoryTools:
         """Return the tools."""
         return self._tools
 
-    async def _store(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _store(self, arguments: Arguments, caller: ToolCaller) -> object:
         table = self._data.find(self._table.name, caller).name
         if not caller.may_write:
             raise QueryForbiddenError(
@@ -81,7 +81,7 @@ class MemoryTools:
             )
         return {"stored": await self._table.add(thoughts, caller)}
 
-    async def _load(self, arguments: Arguments, caller: ToolCaller) -> Any:
+    async def _load(self, arguments: Arguments, caller: ToolCaller) -> object:
         table = self._data.find(self._table.name, caller).name
         try:
             last = timedelta(seconds=units.seconds(arguments["last"]))
@@ -98,7 +98,7 @@ class MemoryTools:
         return bounding.cut(read.rows) if read.is_truncated else read.rows
 
 
-def _object(*required: str, **properties: Any) -> dict[str, Any]:
+def _object(*required: str, **properties: object) -> dict[str, object]:
     return {
         "type": "object",
         "properties": properties,

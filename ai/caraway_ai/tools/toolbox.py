@@ -126,7 +126,7 @@ class Toolbox:
             use = ToolUse(tool.name, arguments, caller, start_ns, end_ns, result, error)
             self._record(use)
 
-    async def _bounded(self, tool: Tool, arguments: object, caller: ToolCaller) -> Any:
+    async def _bounded(self, tool: Tool, arguments: object, caller: ToolCaller) -> object:
         checked = arguments_.check(tool.name, tool.parameters, arguments)
         limits = self.limits
         try:
