@@ -19,7 +19,7 @@ class DirectRoute(APIRoute):
     take it. Errors are handled by the application, as they are for all routes.
     """
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:
+    def __init__(self, path: str, endpoint: Callable[..., object], **settings: Any) -> None:
         super().__init__(path, endpoint, **settings)
         takes = inspect.signature(endpoint).parameters
         self._direct_methods = self.methods or set() if [*takes] == ["request"] else set()

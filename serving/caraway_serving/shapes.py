@@ -1,7 +1,6 @@
 """OpenAPI descriptions of responses that several route families share."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from caraway_serving import errors
 
@@ -10,7 +9,7 @@ TEXT: dict[str, object] = {"text/plain": {"schema": {"type": "string"}}}
 ANY_JSON: dict[str, object] = {"application/json": {"schema": {}}}
 
 
-def _object(field: str) -> dict[str, Any]:
+def _object(field: str) -> dict[str, object]:
     schema = {
         "type": "object",
         "required": [field],
