@@ -159,7 +159,7 @@ def _progress(found: Mapping[str, Any]) -> tuple[int, JobProgress]:
     return int(found["epoch"]), _known(JobProgress, found)
 
 
-def _known(class_: Callable[..., T], found: Mapping[str, Any]) -> T:
+def _known(class_: Callable[..., T], found: Mapping[str, object]) -> T:
     names = {field.name for field in fields(class_)}  # type: ignore[arg-type]  # a dataclass
     return class_(**{name: value for name, value in found.items() if name in names})
 

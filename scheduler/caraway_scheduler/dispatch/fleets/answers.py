@@ -29,7 +29,9 @@ class Answers:
         """Stop closing abandoned answers."""
         self._abandoned.cancel()
 
-    async def work(self, peer: Peer, call: str, answer: Any, inputs: Sequence[Input] = ()) -> Any:
+    async def work(
+        self, peer: Peer, call: str, answer: object, inputs: Sequence[Input] = ()
+    ) -> Any:
         """Wait for the answer of a call that can be cancelled by its name."""
         return await self._unless_left(peer, call, answer, self.answer(peer, answer, inputs))
 
@@ -59,7 +61,9 @@ class Answers:
             self._on_failure(peer, exc)
             raise translate(exc, peer.executor_id, inputs) from exc
 
-    async def _unless_left(self, peer: Peer, call: str, answer: Any, wait: Awaitable[Any]) -> Any:
+    async def _unless_left(
+        self, peer: Peer, call: str, answer: object, wait: Awaitable[object]
+    ) -> object:
         """Wait for an answer; if the caller leaves or an input is lost, end the work there."""
         try:
             return await wait
@@ -68,7 +72,7 @@ class Answers:
             self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
             raise
 
-    async def _see_off(self, peer: Peer, answer: Any) -> None:
+    async def _see_off(self, peer: Peer, answer: object) -> None:
         """Close what a cancelled call may have opened after its cancellation."""
         try:
             async with asyncio.timeout(_ABANDONED_S):

@@ -33,7 +33,7 @@ class ChannelCalls:
         self.place = place
         self.executor_id = executor_id
         self._channel: Channel | None = None
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, asyncio.Future[object]] = {}
         self._count = 0
 
     @property

@@ -131,7 +131,7 @@ class PeerPages:
 async def copy_parts(
     first: Callable[[], Page],
     following: Callable[[], Page],
-    end: Callable[[], Coroutine[Any, Any, None]],
+    end: Callable[[], Coroutine[object, object, None]],
 ) -> AsyncGenerator[bytes, None]:
     """Yield the parts of an answer; the next page is asked for while one is read.
 
@@ -159,7 +159,7 @@ async def copy_parts(
 
 
 def ask_copy(
-    answered: Callable[[Any], Page], actor: Any, key: str, request: bytes
+    answered: Callable[[object], Page], actor: Any, key: str, request: bytes
 ) -> AsyncGenerator[bytes, None]:
     """Call a copy of a model on the actor of an executor.
 

@@ -368,6 +368,6 @@ class RayFleet:
             peer.let_go()
 
 
-async def _find_on_ray(executor_ids: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
+async def _find_on_ray(executor_ids: set[ExecutorId]) -> Mapping[ExecutorId, object]:
     found: Mapping[ExecutorId, Any] = await in_thread(partial(find, executor_ids), "ray")
     return found

@@ -7,7 +7,6 @@ there proves the cluster's token, and heartbeats name the executor.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.concurrency.backoff import Backoff, Delays
@@ -87,7 +86,7 @@ class _Method:
 class _Answer:
     """An answer that can be awaited repeatedly, also after a caller was cancelled."""
 
-    def __init__(self, answer: "asyncio.Future[Any]") -> None:
+    def __init__(self, answer: "asyncio.Future[object]") -> None:
         self._answer = answer
         answer.add_done_callback(_retrieve)
 
@@ -95,7 +94,7 @@ class _Answer:
         return asyncio.shield(self._answer).__await__()
 
 
-def _retrieve(answer: "asyncio.Future[Any]") -> None:
+def _retrieve(answer: "asyncio.Future[object]") -> None:
     """Mark an exception as seen: of some calls, nobody awaits the answer."""
     if not answer.cancelled():
         answer.exception()

@@ -19,7 +19,7 @@ class SharedObjects:
         """Set how to wait for executors, and Ray's `put`, which blocks."""
         self._answers = answers
         self._put = put
-        self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
+        self._files: WeakValueDictionary[str, asyncio.Future[object]] = WeakValueDictionary()
         self._catalog: tuple[TableCatalog, object] | None = None
 
     async def catalog(self, peer: Peer, catalog: TableCatalog) -> Any:

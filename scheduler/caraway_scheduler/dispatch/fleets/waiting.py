@@ -9,7 +9,7 @@ from typing import Any
 async def in_thread(action: Callable[[], object], name: str) -> Any:
     """Run a call in a daemon thread, so that it cannot delay the end of the process."""
     loop = asyncio.get_running_loop()
-    result: asyncio.Future[Any] = loop.create_future()
+    result: asyncio.Future[object] = loop.create_future()
 
     def settle(value: object, exc: BaseException | None) -> None:
         if result.done():
