@@ -338,7 +338,7 @@ def state_of(version: DatasetVersion) -> str:
     return f"{version.key}/{log[-1].chunk.checksum if log else ''}"
 
 
-def _fingerprint(document: Mapping[str, Any]) -> str:
+def _fingerprint(document: Mapping[str, object]) -> str:
     return str(document.get("definition") or document["origin"])
 
 

@@ -158,7 +158,7 @@ def _read_entry(written: list[Any]) -> LogEntry:
     return LogEntry(_read_chunk(chunk), made_ms, tuple(requests))
 
 
-def term(written: Term) -> list[Any]:
+def term(written: Term) -> list[object]:
     """Encode a partition term; `read_term` decodes it."""
     match written:
         case BucketKey(count, column, name):
