@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any
 
 from caraway_ai.protocols import JsonObject
 from caraway_ai.responses import answers
@@ -82,5 +81,5 @@ class ResponsesCall:
             self._record.output = _text(response.get("output"))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)

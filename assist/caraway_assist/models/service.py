@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from caraway_ai.chat.preparing import prepared
 from caraway_ai.local.sent_files import FileSender
@@ -237,7 +236,7 @@ class Models:
         return CallMeter(state, limits, self.tallies, self._history)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -75,7 +75,7 @@ class NsqlService:
         self._tools = tools
         self._queries = queries
         self._functions = functions
-        self._described: OrderedDict[Any, list[DescribedTable]] = OrderedDict()
+        self._described: OrderedDict[object, list[DescribedTable]] = OrderedDict()
 
     async def run_question(
         self, question: DataQuestion, asker: Asker
@@ -170,7 +170,7 @@ class NsqlService:
         question: DataQuestion,
         asker: Asker,
         attempt: Callable[[str, frozenset[TableName], Asker], Any],
-    ) -> WrittenQuery[Any]:
+    ) -> WrittenQuery[object]:
         name = self._model(question.model)
         caller = caller_of(asker.principal, asker.span)
         tables = self._tables(question.datasets, self._allowed(name), caller)
@@ -184,7 +184,7 @@ class NsqlService:
         async def ask(request: ChatRequest) -> ChatCompletion:
             return await self._models.chat(name, {**request, "model": name}, model_caller)
 
-        async def tried(sql: str) -> Any:
+        async def tried(sql: str) -> object:
             return await attempt(sql, readable, asker)
 
         functions = self.functions(readable)

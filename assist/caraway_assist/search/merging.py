@@ -41,9 +41,9 @@ def merged(
     """
     found = [_identities(each.rows, key) for each in rankings]
     # Rows with equal identities are one row, at the first of their places.
-    places: list[dict[Any, int]] = []
+    places: list[dict[object, int]] = []
     for identities in found:
-        own: dict[Any, int] = {}
+        own: dict[object, int] = {}
         for place, identity in enumerate(identities):
             own.setdefault(identity, place)
         places.append(own)
@@ -70,7 +70,7 @@ def _in_order(fused: Iterable[FusedRow[object]]) -> Iterator[FusedRow[object]]:
         yield from rows if len(rows) == 1 else sorted(rows, key=_by_key)
 
 
-def _by_key(row: FusedRow[Any]) -> list[tuple[bool, bool, Any]]:
+def _by_key(row: FusedRow[Any]) -> list[tuple[bool, bool, object]]:
     return list(map(_orderable, row.key))
 
 

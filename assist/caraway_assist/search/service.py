@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -295,7 +294,7 @@ def _result(
             if text not in known:
                 known.append(text)
     parts = zip(("matches", "data", "primary_key"), (matches or None, *values), strict=True)
-    result: dict[str, Any] = {name: part for name, part in parts if part is not None}
+    result: dict[str, object] = {name: part for name, part in parts if part is not None}
     result["dataset"] = searched.table.name
     result["_score"] = row.score
     return result
