@@ -150,7 +150,7 @@ def _parsed(body: bytes) -> Mapping[str, object]:
 
 def _document(dataset_standing: DatasetStanding) -> dict[str, object]:
     refreshes, version = dataset_standing.refreshes, dataset_standing.version
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "dataset": refreshes.dataset,
         "status": dataset_standing.status,
         "refresh_mode": refreshes.settings.refresh_mode,

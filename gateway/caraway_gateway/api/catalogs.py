@@ -58,7 +58,7 @@ async def list_catalogs(
 
 
 def _entry(state: SourceCatalogState, with_status: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"from": state.declared.source, "name": state.name}
+    entry: dict[str, object] = {"from": state.declared.source, "name": state.name}
     if with_status:
         error = state.error
         entry["status"] = state.status

@@ -73,7 +73,7 @@ def _is_from(state: DatasetState, source: str | None) -> bool:
 def _entry(
     state: DatasetState, with_status: bool, standing: DatasetStanding | None
 ) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+    entry: dict[str, object] = {
         "from": state.dataset.source,
         "name": state.dataset.name,
         "replication_enabled": state.dataset.replication_enabled,

@@ -16,7 +16,7 @@ _RETRIED = ("429", "503")
 _SHAPES = {**shapes.OF, envelope: ENVELOPE, iceberg.envelope: iceberg.DOCUMENTED}
 
 
-def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
+def complete(document: dict[str, Any], *, secured: bool) -> dict[str, object]:
     """Add to the generated description everything that cannot be derived from the routes."""
     components = document.setdefault("components", {})
     components.setdefault("securitySchemes", {}).update(

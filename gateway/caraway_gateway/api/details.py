@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
@@ -113,7 +113,7 @@ def _document(
     }
 
 
-async def _definition(services: Services, name: TableName) -> dict[str, Any] | None:
+async def _definition(services: Services, name: TableName) -> dict[str, object] | None:
     manifest = services.manifest.current
     # Imported here: PyYAML is slow to load.
     from caraway_core.manifest.documents import excerpts

@@ -100,7 +100,7 @@ async def get_model(
 
 
 def _entry(state: ModelState, with_status: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+    entry: dict[str, object] = {
         "id": state.name,
         "object": "model",
         "created": state.created_s,

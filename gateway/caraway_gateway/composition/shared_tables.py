@@ -28,7 +28,7 @@ def quotas(
     models: Models,
     jobs: Jobs,
     queries: QueryService,
-) -> dict[str, Quota[Any]]:
+) -> dict[str, Quota[object]]:
     """Return the quotas by table; those of listeners are added when these are made."""
     found: dict[str, Quota[Any]] = {
         "waiting_queries": queries.admission.quota,

@@ -82,7 +82,7 @@ class TableAccess:
         principal: str,
         place: Published,
         own: StoreSpec | None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Sign a request that reads a file of a table.
 
         Raises:

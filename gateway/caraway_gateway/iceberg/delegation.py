@@ -39,7 +39,7 @@ class SignRequest:
     uri: str
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> SignRequest:
+    def from_document(cls, document: Mapping[str, object]) -> SignRequest:
         """Read the body of a request.
 
         Raises:
@@ -123,7 +123,7 @@ class FilesOfTables:
         stores: Iterable[StoreSpec | None],
         principal: str,
         name: str,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the answer to a client that may read a file of a table in one of some stores.
 
         Raises:

@@ -42,7 +42,7 @@ def columns(expression: Any) -> frozenset[str]:
     return frozenset(_term(each)[0] for each in _predicates(expression))
 
 
-def condition(expression: Any, kinds: Kinds) -> str:
+def condition(expression: object, kinds: Kinds) -> str:
     """Return a condition in SQL; "" lets all rows through, also where it would become too long.
 
     Raises:
@@ -75,7 +75,7 @@ def _predicates(expression: Any) -> Iterator[Mapping[str, Any]]:
             yield each
 
 
-def _sides(expression: Any, kind: str) -> Iterator[Any]:
+def _sides(expression: Any, kind: str) -> Iterator[object]:
     """Yield the parts of a chain of one kind, such as `a and b and c`."""
     left = [expression]
     while left:
@@ -139,7 +139,7 @@ def _predicate(kind: str, column: str, type_: str, expression: Mapping[str, Any]
     return f"({found} OR {column} IS NULL)" if kind == "not-eq" else found
 
 
-def _literal(value: Any, type_: str) -> str | None:
+def _literal(value: object, type_: str) -> str | None:
     """Return a value of a column as SQL; None where its form is not known."""
     make = _LITERALS.get(type_.partition("(")[0])
     return None if make is None else make(value, type_)
@@ -181,7 +181,7 @@ _LITERALS: dict[str, Callable[[object, str], str | None]] = {
 }
 
 
-def _term(expression: Mapping[str, Any]) -> tuple[str, bool]:
+def _term(expression: Mapping[str, object]) -> tuple[str, bool]:
     """Return the column of a predicate, and whether its own value is compared."""
     term = expression.get("term")
     if isinstance(term, str):

@@ -282,6 +282,6 @@ def _key(
     return digest.hexdigest()
 
 
-def _number(document: Mapping[str, Any]) -> int:
+def _number(document: Mapping[str, object]) -> int:
     digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
     return int(digest[:16], 16) >> 1 or 1

@@ -95,7 +95,7 @@ class ScanPlans:
             return {"status": "submitted", "plan-id": plan_id}
         return _completed(plan_id, number - 1, PlanPage(found, page.is_last), owner)
 
-    async def fetch(self, place: Published, token: Any, principal: str, table: str) -> Answer:
+    async def fetch(self, place: Published, token: object, principal: str, table: str) -> Answer:
         """Return the files of a page of a plan, once it is there.
 
         Raises:
@@ -173,7 +173,7 @@ def _completed(plan_id: str, number: int, page: PlanPage, owner: PlanOwner) -> A
     return {**answer, "plan-id": plan_id, "plan-tasks": [plan_pages.token(plan_id, number + 1)]}
 
 
-def _tasks(found: Sequence[Mapping[str, Any]], owner: PlanOwner) -> Answer:
+def _tasks(found: Sequence[Mapping[str, object]], owner: PlanOwner) -> Answer:
     rest = {} if owner.filter is None else {"residual-filter": owner.filter}
     return {"file-scan-tasks": [{**each, **rest} for each in found], "delete-files": []}
 

@@ -139,7 +139,7 @@ class IcebergTables:
 
     async def sign(
         self, name: TableName, request: SignRequest, principal: Principal
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Sign a request that reads a file of a table or view that exists.
 
         Raises:

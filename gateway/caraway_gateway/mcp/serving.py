@@ -74,12 +74,14 @@ class McpServing:
         await self.manager.asgi_app(scope, _nothing_more, _unsent)
 
     async def _list(
-        self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+        self,
+        context: ServerRequestContext[object, object],
+        params: types.PaginatedRequestParams | None,
     ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=list(map(_told, self._toolbox.definitions())))
 
     async def _call(
-        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+        self, context: ServerRequestContext[object, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         request = context.request
         assert request is not None
@@ -98,7 +100,7 @@ class McpServing:
         structured = json.loads(text) if isinstance(result, Mapping) else None
         return types.CallToolResult(content=[_text(text)], structured_content=structured)
 
-    def _schema(self, name: str) -> Mapping[str, Any] | None:
+    def _schema(self, name: str) -> Mapping[str, object] | None:
         tool = self._toolbox.tools.get(name)
         return None if tool is None else tool.parameters
 

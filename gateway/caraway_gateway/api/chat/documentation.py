@@ -107,7 +107,7 @@ _REQUEST = {
 }
 
 
-def error(description: str, content: dict[str, Any] = _ERROR) -> dict[str, Any]:
+def error(description: str, content: dict[str, Any] = _ERROR) -> dict[str, object]:
     """Return the description of an error of a model route."""
     return {"description": description, "content": content}
 

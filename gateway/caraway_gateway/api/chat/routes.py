@@ -1,7 +1,6 @@
 """The route of chats."""
 
 from dataclasses import replace
-from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request
@@ -55,7 +54,7 @@ def caller(request: Request) -> ModelCaller:
     return ModelCaller(span, principal, shows_progress)
 
 
-def failed(error: dict[str, Any]) -> bytes:
+def failed(error: dict[str, object]) -> bytes:
     """Return the frame of an error in the middle of a stream, which also ends it."""
     return b"event: error\n" + streams.data({"type": "error", "error": error})
 

@@ -176,7 +176,7 @@ class _KeepAlive:
         self._timer = self._loop.call_later(KEEP_ALIVE_S, self._tick)
 
 
-async def opened(request: Request, source: AsyncGenerator[Any, None]) -> EventPump:
+async def opened(request: Request, source: AsyncGenerator[object, None]) -> EventPump:
     """Begin a stream, and wait a while for its first event.
 
     Raises:

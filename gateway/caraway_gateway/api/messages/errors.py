@@ -31,7 +31,7 @@ def document(message: str, status: int) -> dict[str, Any]:
     return {"type": "error", "error": {"type": type_, "message": message}}
 
 
-def in_stream(error: Mapping[str, Any]) -> dict[str, Any]:
+def in_stream(error: Mapping[str, Any]) -> dict[str, object]:
     """Return the envelope for the object `error` of a chat."""
     type_ = _OF_CHAT.get(error["type"], error["type"])
     return {"type": "error", "error": {"type": type_, "message": error["message"]}}

@@ -3,7 +3,6 @@
 import difflib
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from caraway_assist.nsql import DataQuestion
 from caraway_core.errors import InvalidRequestError
@@ -90,7 +89,7 @@ def parse(body: bytes) -> AskedQuestion:
     return AskedQuestion(question, _flag(fields, "stream"))
 
 
-def _text(fields: dict[str, Any], name: str) -> str | None:
+def _text(fields: dict[str, object], name: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidRequestError(f'the field "{name}" must be a text')
@@ -104,7 +103,7 @@ def _flag(fields: dict[str, object], name: str) -> bool:
     return bool(value)
 
 
-def _names(value: Any) -> tuple[str, ...] | None:
+def _names(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):

@@ -112,5 +112,5 @@ def _maximum_size(size: Any) -> int | None:
     return int(min(size, _LARGEST))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -196,7 +196,7 @@ _TIME: dict[str, Any] = {"type": ["number", "null"], "description": "Millisecond
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 
 
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+def _object(**properties: dict[str, object]) -> dict[str, object]:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
