@@ -287,7 +287,7 @@ class Supervisor:
 
     async def _pause(self, delay_s: float, *ends: asyncio.Future[Any]) -> None:
         """Wait, but stop early if the executor must stop or another future is done."""
-        stopping: asyncio.Future[Any] = tasks.begin(self._stopping.wait())
+        stopping: asyncio.Future[object] = tasks.begin(self._stopping.wait())
         await asyncio.wait([stopping, *ends], timeout=delay_s, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
 

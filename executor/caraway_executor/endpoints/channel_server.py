@@ -77,7 +77,7 @@ class Calling:
         self._actor = actor
         self._others = others
 
-    async def __call__(self, method: str, packed: bytes) -> Any:
+    async def __call__(self, method: str, packed: bytes) -> object:
         """Answer a call; rows of exchanges only travel through Ray."""
         answering = self._others.get(method)
         if answering is None and method in _BY_NAME:
@@ -151,7 +151,7 @@ class ChannelServer:
         finally:
             self._proving.release()
 
-    async def answered(self, answer: Awaitable[Any]) -> Any:
+    async def answered(self, answer: Awaitable[object]) -> Any:
         """Wait for an answer; an error is one, too."""
         try:
             return await answer
@@ -212,7 +212,7 @@ class _Caller:
     async def _later(self, number: int, answer: Awaitable[object]) -> None:
         self._send(number, await self._server.answered(answer))
 
-    def _send(self, number: int, answer: Any) -> None:
+    def _send(self, number: int, answer: object) -> None:
         assert self._channel is not None
         body = None
         if isinstance(answer, PackedPage) and isinstance(answer.rows, pa.Buffer):

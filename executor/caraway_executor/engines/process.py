@@ -90,7 +90,7 @@ class EngineProcess:
         self.begun = 0
         """How many calls and streams it was given; the number of the latest."""
         self._outward = SendingEnd()
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, asyncio.Future[object]] = {}
         # Weak, because a reader may drop its stream without closing it, which has to stop the work.
         self._streams: WeakValueDictionary[int, RemoteStream] = WeakValueDictionary()
         self._system: Mapping[TableName, SystemTable] = {}

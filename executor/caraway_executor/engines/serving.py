@@ -208,7 +208,7 @@ class Serving:
             tasks.retrieve(each)
         self._send(messages.Stopped(number))
 
-    async def _call(self, number: int, calling: Callable[[], Awaitable[Any]]) -> None:
+    async def _call(self, number: int, calling: Callable[[], Awaitable[object]]) -> None:
         try:
             value = await calling()
         except BaseException as exc:

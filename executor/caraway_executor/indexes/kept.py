@@ -161,7 +161,7 @@ class KeptSegments:
                 index.warming -= 1
 
     def known(
-        self, table: TableName, units: Sequence[RowUnit], is_meant: Callable[[Any], bool]
+        self, table: TableName, units: Sequence[RowUnit], is_meant: Callable[[object], bool]
     ) -> tuple[list[Any], int]:
         """Return the segments that an index has over some units, and the rows of the other units.
 

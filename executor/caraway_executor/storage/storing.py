@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -73,7 +73,7 @@ class StoringStream:
         # Chunks that are kept here need not be cached by the store, too.
         self._store = store.past_cache() if keep and isinstance(store, CachingStore) else store
         self._writes: asyncio.Queue[_Write | BaseException | None] = asyncio.Queue(_WRITES - 1)
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._under_way: set[asyncio.Task[object]] = set()
         self._is_begun = self._is_closed = False
         self._stored_bytes = 0
         self._read_rows = self._reported_rows = 0
