@@ -122,7 +122,7 @@ def _column(name: str, kind: str, path: str) -> dict[str, Any]:
     return {"name": name, "type": kind, "jsonPath": path}
 
 
-def _definition(kind: str, plural: str, short: str, version: dict[str, Any]) -> dict[str, Any]:
+def _definition(kind: str, plural: str, short: str, version: dict[str, Any]) -> dict[str, object]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

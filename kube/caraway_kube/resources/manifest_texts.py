@@ -69,7 +69,9 @@ def _stores(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> set[str]:
 
 
 # Any: JSON values.
-def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _texts(
+    path: tuple[str | int, ...], value: object
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     match value:
         case str():
             yield path, value

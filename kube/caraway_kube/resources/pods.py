@@ -311,7 +311,7 @@ class StateSpec(ComponentSpec):
     )
 
 
-def merged(base: dict[str, Any], over: dict[str, Any] | None) -> dict[str, Any]:
+def merged(base: dict[str, Any], over: dict[str, object] | None) -> dict[str, object]:
     """Return an object with another one merged into it recursively. None removes a key."""
     result = dict(base)
     for key, value in (over or {}).items():

@@ -43,11 +43,11 @@ def page(before: str) -> str:
 
 
 def _schema(definition: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found: dict[str, object] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return found
 
 
-def _spec_rows(cluster: dict[str, Any], shared: dict[str, Any]) -> Iterator[Row]:
+def _spec_rows(cluster: dict[str, Any], shared: dict[str, object]) -> Iterator[Row]:
     """Yield the fields of a cluster except those that every component has."""
     components = tuple(f"spec.{component}." for component in _COMPONENTS)
     for path, node in _rows(cluster["properties"]["spec"], "spec"):

@@ -68,5 +68,5 @@ class _Inlining:
         return found
 
 
-def _kept(schema: dict[str, Any]) -> dict[str, Any]:
+def _kept(schema: dict[str, Any]) -> dict[str, object]:
     return {key: value for key, value in schema.items() if key not in _DROPPED or key == "const"}

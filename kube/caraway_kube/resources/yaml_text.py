@@ -11,7 +11,7 @@ _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Dumper(_Base):  # type: ignore[misc]
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
 
@@ -21,7 +21,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-def _as_written(tag: str) -> Any:
+def _as_written(tag: str) -> object:
     def represent(dumper: yaml.SafeDumper, value: Any) -> yaml.ScalarNode:
         return dumper.represent_scalar(f"tag:yaml.org,2002:{tag}", value.text)
 
