@@ -253,6 +253,6 @@ def _view(entry: Mapping[str, Any]) -> ExecutorView:
     )
 
 
-def _number(entry: Mapping[str, Any], key: str) -> int:
+def _number(entry: Mapping[str, object], key: str) -> int:
     found = entry.get(key)
     return int(found) if isinstance(found, int | float) else 0

@@ -39,7 +39,7 @@ def without_nulls(value: object) -> Any:
     return value
 
 
-def without_empty(held: Mapping[str, object]) -> dict[str, Any]:
+def without_empty(held: Mapping[str, object]) -> dict[str, object]:
     """Return the map without keys whose value is empty."""
     return {key: value for key, value in held.items() if not _is_empty(value)}
 
@@ -59,7 +59,7 @@ def _is_same(desired: Any, live: Any) -> bool:
         return False
 
 
-def _covers_list(desired: list[Any], live: list[Any]) -> bool:
+def _covers_list(desired: list[Any], live: list[object]) -> bool:
     key = _key(desired)
     if key is None:
         return len(desired) == len(live) and all(map(covers, desired, live))
@@ -74,7 +74,7 @@ def _key(desired: Sequence[Any]) -> str | None:
     return None
 
 
-def _found(live: list[Any], key: str, element: Mapping[str, Any]) -> Any:
+def _found(live: list[object], key: str, element: Mapping[str, object]) -> object:
     for candidate in live:
         if isinstance(candidate, Mapping) and candidate.get(key) == element[key]:
             return candidate

@@ -53,10 +53,10 @@ def merged(desired: Object, live: Object) -> Object:
     return _with_allocated({**desired, "metadata": metadata}, live)
 
 
-def essence(live: Object, desired: Object) -> Any:
+def essence(live: Object, desired: Object) -> object:
     """Return the owned fields of a live object: all that `merged` does not keep from it."""
     live_metadata, mine = live["metadata"], desired["metadata"]
-    held: dict[str, Any] = {key: value for key, value in live.items() if key not in _TOP}
+    held: dict[str, object] = {key: value for key, value in live.items() if key not in _TOP}
     if live["kind"] == "ServiceAccount":
         held = {key: value for key, value in held.items() if key not in _OF_ACCOUNT}
     spec = held.get("spec")
@@ -124,7 +124,7 @@ def _service(spec: Object, live_spec: Mapping[str, Any]) -> Object:
     return made
 
 
-def _of_port(port: Mapping[str, object]) -> tuple[Any, Any]:
+def _of_port(port: Mapping[str, object]) -> tuple[object, object]:
     return port.get("port"), port.get("protocol")
 
 
@@ -142,7 +142,7 @@ def _restarted(spec: Object, live_spec: Mapping[str, Any]) -> Object:
     return {**spec, "template": {**template, "metadata": metadata}}
 
 
-def _essence_of_spec(kind: str, spec: Mapping[str, Any], desired: Mapping[str, Any]) -> Any:
+def _essence_of_spec(kind: str, spec: Mapping[str, Any], desired: Mapping[str, object]) -> object:
     if kind == "Service":
         left_out = {*_ADDRESSES, "healthCheckNodePort"} | ({"loadBalancerClass"} - desired.keys())
         held = {key: value for key, value in spec.items() if key not in left_out}
@@ -165,7 +165,7 @@ def _is_headless(spec: Mapping[str, object]) -> bool:
     return spec.get("clusterIP") == _HEADLESS
 
 
-def _chosen(held: Mapping[str, object] | None, mine: Collection[str] | None) -> dict[str, Any]:
+def _chosen(held: Mapping[str, object] | None, mine: Collection[str] | None) -> dict[str, object]:
     return {key: (held or {}).get(key) for key in mine or ()}
 
 
@@ -179,7 +179,7 @@ def _keys_before(metadata: Mapping[str, Any]) -> Mapping[str, Collection[str]]:
         return none
 
 
-def _without_sizes(spec: Mapping[str, Any]) -> list[Any]:
+def _without_sizes(spec: Mapping[str, Any]) -> list[object]:
     return [
         {
             "name": template["metadata"]["name"],

@@ -36,7 +36,7 @@ def limits_text(desired: DesiredCluster) -> str:
     return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
 
-def effective_manifest(desired: DesiredCluster) -> dict[str, Any]:
+def effective_manifest(desired: DesiredCluster) -> dict[str, object]:
     """Return the user's manifest with API keys, TLS, secret stores and the result store added."""
     content = dict(desired.manifest.content)
     runtime = dict(content.get("runtime") or {})
@@ -66,7 +66,7 @@ def effective_manifest(desired: DesiredCluster) -> dict[str, Any]:
     return content
 
 
-def _with_keys(auth: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+def _with_keys(auth: dict[str, Any], keys: list[str]) -> dict[str, object]:
     name = "api_key" if "api_key" in auth else "api-key"
     section = dict(auth.get(name) or {})
     return {**auth, name: {**section, "keys": [*(section.get("keys") or []), *keys]}}

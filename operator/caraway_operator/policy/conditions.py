@@ -22,7 +22,7 @@ def condition(type_: str, holds: bool | None, reason: str, message: str) -> dict
     }
 
 
-def kept(type_: str, previous: Mapping[str, Any], is_stopped: bool) -> dict[str, Any]:
+def kept(type_: str, previous: Mapping[str, object], is_stopped: bool) -> dict[str, Any]:
     """Return the condition of the previous status, because no scheduler has answered since."""
     if is_stopped:
         return condition(type_, None, "Stopped", "no scheduler is running")
@@ -32,8 +32,8 @@ def kept(type_: str, previous: Mapping[str, Any], is_stopped: bool) -> dict[str,
 
 
 def dated(
-    made: dict[str, Any], previous: Mapping[str, Any], generation: int, now: str
-) -> dict[str, Any]:
+    made: dict[str, Any], previous: Mapping[str, object], generation: int, now: str
+) -> dict[str, object]:
     """Return the condition with its generation, and with the time when its status last changed."""
     before = _find(previous, made["type"])
     same = before.get("status") == made["status"]
@@ -41,7 +41,7 @@ def dated(
     return {**made, "observedGeneration": generation, "lastTransitionTime": since}
 
 
-def _find(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+def _find(status: Mapping[str, Any], type_: str) -> Mapping[str, object]:
     """Return a condition of a status, empty if it has none."""
     found = (each for each in status.get("conditions") or () if each.get("type") == type_)
     return next(found, {})

@@ -93,7 +93,10 @@ def is_ready(facts: ClusterFacts) -> bool:
 
 # Any: a status as JSON, here and below.
 def cluster_status(
-    facts: ClusterFacts, previous: Mapping[str, Any], progress: dict[str, Any] | None, now: str
+    facts: ClusterFacts,
+    previous: Mapping[str, object],
+    progress: dict[str, object] | None,
+    now: str,
 ) -> dict[str, Any]:
     """Return the whole status. A field whose value is None is absent."""
     phase = _phase(facts)
@@ -126,7 +129,9 @@ def cluster_status(
     return status
 
 
-def status_patch(previous: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
+def status_patch(
+    previous: Mapping[str, object], desired: Mapping[str, object]
+) -> dict[str, object]:
     """Return the merge patch from one status to another, empty if they are equal."""
     changed: dict[str, Any] = {}
     for key, value in desired.items():
@@ -203,7 +208,7 @@ def _creating(facts: ClusterFacts, problem: WorkloadProblem | None) -> _Phase:
     return _Phase("Pending" if problem.reason in _PENDING else "Failed", problem.message)
 
 
-def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
+def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, object]]:
     decision = facts.decision
     problem = decision.problem or _problem(facts)
     # `kubectl wait` for Ready is used before queries, and a stopped cluster serves none.
@@ -261,7 +266,7 @@ def refusal_text(facts: ClusterFacts) -> str:
     )
 
 
-def _accepted(facts: ClusterFacts, previous: Mapping[str, Any]) -> dict[str, Any]:
+def _accepted(facts: ClusterFacts, previous: Mapping[str, object]) -> dict[str, object]:
     """Return the condition that schedulers accept the operator."""
     name = "OperatorAccepted"
     if facts.spec.is_stopped or facts.refusal is None:
@@ -271,7 +276,7 @@ def _accepted(facts: ClusterFacts, previous: Mapping[str, Any]) -> dict[str, Any
     return condition(name, True, "Accepted", "")
 
 
-def _loaded(facts: ClusterFacts, previous: Mapping[str, Any]) -> dict[str, Any]:
+def _loaded(facts: ClusterFacts, previous: Mapping[str, object]) -> dict[str, object]:
     """Return the condition with the parts of the manifest that are not ready, and why."""
     parts = facts.unready_parts
     if facts.spec.is_stopped or parts is None:
@@ -294,7 +299,7 @@ def _not_rolled_out(facts: ClusterFacts) -> str:
     return f"no updated pods of: {', '.join(without)}" if without else ""
 
 
-def _limits(facts: ClusterFacts) -> dict[str, Any]:
+def _limits(facts: ClusterFacts) -> dict[str, object]:
     if facts.spec.refused:
         return condition("WithinLimits", False, "Refused", "; ".join(facts.spec.refused))
     return listed("WithinLimits", facts.spec.clamped, "Within", "Clamped")

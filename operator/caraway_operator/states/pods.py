@@ -194,7 +194,7 @@ def _ended(container: Mapping[str, Any]) -> Mapping[str, Any]:
     if container.get("ready"):
         return {}
     for state in ("state", "lastState"):
-        found: Mapping[str, Any] = (container.get(state) or {}).get("terminated") or {}
+        found: Mapping[str, object] = (container.get(state) or {}).get("terminated") or {}
         if found.get("exitCode"):
             return found
     return {}

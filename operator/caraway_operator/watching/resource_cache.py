@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from caraway_kube.api.kinds import Object
 from caraway_kube.resources import parsing
@@ -96,7 +95,7 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 
 def _tenant(cluster: Object) -> tuple[str, str]:
-    spec: Mapping[str, Any] = cluster.get("spec") or {}
+    spec: Mapping[str, object] = cluster.get("spec") or {}
     return cluster["metadata"]["namespace"], str(spec.get("organization") or "")
 
 
