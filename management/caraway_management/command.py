@@ -11,7 +11,6 @@ import sys
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import uvloop
 
@@ -233,6 +232,6 @@ def _make_private(folder: Path) -> None:
     os.umask(0o077)
 
 
-def _run(work: Coroutine[Any, Any, int]) -> int:
+def _run(work: Coroutine[object, object, int]) -> int:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)

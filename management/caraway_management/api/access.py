@@ -178,7 +178,7 @@ ProjectId = Annotated[
 """The parameter of paths such as `/v1/projects/{projectId}`."""
 
 
-def needs(scope: str) -> Any:
+def needs(scope: str) -> object:
     """Return a dependency: a caller with a scope in the organization that the header names."""
 
     async def find(request: Request, x_org_name: _Assertion = None) -> Caller:
@@ -187,7 +187,7 @@ def needs(scope: str) -> Any:
     return _declared(find, scope, "header")
 
 
-def needs_in_path(scope: str) -> Any:
+def needs_in_path(scope: str) -> object:
     """Return a dependency: a caller with a scope in the organization of the path."""
 
     async def find(request: Request, orgId: OrgId, x_org_name: _Assertion = None) -> Caller:
@@ -196,7 +196,7 @@ def needs_in_path(scope: str) -> Any:
     return _declared(find, scope, "path")
 
 
-def needs_credential(scope: str | None = None) -> Any:
+def needs_credential(scope: str | None = None) -> object:
     """Return a dependency: a caller with a credential, in no organization."""
 
     async def find(request: Request) -> Caller:
@@ -212,7 +212,7 @@ def needs_credential(scope: str | None = None) -> Any:
     return _declared(find, scope, None)
 
 
-def _declared(find: Find, scope: str | None, within: str | None) -> Any:
+def _declared(find: Find, scope: str | None, within: str | None) -> object:
     """Return a dependency that names its scope, for the table of routes in the docs."""
     find.needs_scope = scope  # type: ignore[attr-defined]
     find.needs_org = within  # type: ignore[attr-defined]

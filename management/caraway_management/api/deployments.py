@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
@@ -153,7 +153,7 @@ async def get_deployment_logs(
     }
 
 
-def view(row: Deployment) -> dict[str, Any]:
+def view(row: Deployment) -> dict[str, object]:
     """Return a deployment as JSON."""
     config = configs.show(row.config)
     return {
@@ -194,7 +194,7 @@ async def _create(
                 min(given), "a rollback takes everything from its target; leave it out"
             )
         return await creating.roll_back(change.session, change.now, project, target, caller.actor)
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         name: given[name] for name in ("image", "image_tag", "replicas") if name in given
     }
     if "channel" in given:

@@ -35,7 +35,7 @@ def install(app: FastAPI) -> None:
 
 def body_of(exc: RefusedError) -> dict[str, object]:
     """Return the body of a refusal."""
-    body: dict[str, Any] = {"error": exc.message}
+    body: dict[str, object] = {"error": exc.message}
     if exc.code:
         body["code"] = exc.code
     body |= exc.extra

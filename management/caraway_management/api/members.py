@@ -1,6 +1,6 @@
 """Members and invitations of an organization."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
@@ -45,7 +45,7 @@ class Accepted(Body):
     value: str
 
 
-def view(member: Membership) -> dict[str, Any]:
+def view(member: Membership) -> dict[str, object]:
     """Return a member as JSON."""
     return {
         "user_id": member.row.user_id,

@@ -1,7 +1,7 @@
 """Monitors of projects and of clusters."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 from pydantic import Field
@@ -225,7 +225,7 @@ async def _update(
     _name(change, place, monitor.id, monitor.name)
     resources.check_revision("monitor", monitor.revision, body.revision)
     revisions.check_if_match(caller.request, monitor.revision)
-    given: Mapping[str, Any] = body.model_dump(exclude_unset=True)
+    given: Mapping[str, object] = body.model_dump(exclude_unset=True)
     secret = await resources.update_monitor(
         change.session, change.now, place, monitor, given, keeper(caller, change.session)
     )

@@ -1,6 +1,6 @@
 """Organizations: listed, created, renamed, left and deleted, and their plan."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Response
 from sqlalchemy import select
@@ -46,7 +46,7 @@ class ChosenPlan(Body):
     plan: str
 
 
-def view(org: Org, role: Role | None = None) -> dict[str, Any]:
+def view(org: Org, role: Role | None = None) -> dict[str, object]:
     """Return an organization as JSON."""
     shown = {
         "id": org.id,

@@ -23,7 +23,7 @@ class WrittenPlan(Body):
     limits: dict[str, Any]
 
 
-def view(plan: PlanRow) -> dict[str, Any]:
+def view(plan: PlanRow) -> dict[str, object]:
     """Return a plan as JSON."""
     return {
         "name": plan.name,

@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import httpx2
@@ -175,7 +174,7 @@ class Oidc:
         url: str,
         form: Mapping[str, str] | None = None,
         auth: httpx2.BasicAuth | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """Return the JSON object of a response, which has a bounded size; redirects are errors."""
         body = bytearray()
         try:
@@ -227,7 +226,7 @@ def _check_secure(url: str, what: str) -> None:
         raise CarawayError(f"{what} must be an https URL")
 
 
-def _text(answer: Mapping[str, Any], name: str) -> str:
+def _text(answer: Mapping[str, object], name: str) -> str:
     value = answer.get(name)
     if not isinstance(value, str):
         raise _failed(f"its answer has no {name}")

@@ -76,7 +76,7 @@ def show(config: Mapping[str, object]) -> dict[str, object]:
     return {name: config.get(name, DEFAULTS.get(name)) for name in FIELDS}
 
 
-def _checked(name: str, value: Any, limits: Limits) -> Any:
+def _checked(name: str, value: Any, limits: Limits) -> object:
     if name in _SHAPES:
         pattern, message = _SHAPES[name]
         if len(value) > 255 or not pattern.fullmatch(value):
@@ -97,8 +97,8 @@ def _checked(name: str, value: Any, limits: Limits) -> Any:
             return _executor(value, limits)
 
 
-def _executor(value: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    checked: dict[str, Any] = {}
+def _executor(value: Mapping[str, Any], limits: Limits) -> dict[str, object]:
+    checked: dict[str, object] = {}
     if value.get("replicas") is not None:
         checked["replicas"] = _count(
             "executor.replicas", value["replicas"], 0, plans.MOST_INSTANCES
@@ -118,7 +118,9 @@ def _count(field: str, value: int, least: int, most: int) -> int:
     return value
 
 
-def _check_tag(config: Mapping[str, Any], changes: Mapping[str, Any], allowance: Allowance) -> None:
+def _check_tag(
+    config: Mapping[str, Any], changes: Mapping[str, object], allowance: Allowance
+) -> None:
     tag = config.get("image_tag")
     if tag is None or not {"image_tag", "update_channel"} & set(changes):
         return
@@ -136,7 +138,9 @@ def _check_tag(config: Mapping[str, Any], changes: Mapping[str, Any], allowance:
         )
 
 
-def _check_instances(config: Mapping[str, Any], changes: Mapping[str, Any], limits: Limits) -> None:
+def _check_instances(
+    config: Mapping[str, Any], changes: Mapping[str, object], limits: Limits
+) -> None:
     replicas = config.get("replicas", DEFAULTS["replicas"])
     executors = config.get("executor", {}).get("replicas", 0)
     for field, name, number in (
@@ -153,10 +157,10 @@ def _check_instances(config: Mapping[str, Any], changes: Mapping[str, Any], limi
         )
 
 
-def _resources(field: str, value: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+def _resources(field: str, value: Mapping[str, Any], limits: Limits) -> dict[str, object]:
     if limits.resources is None:
         raise refusals.over_limit(f"{field}: the plan has no private compute; leave {field} out")
-    checked: dict[str, Any] = {}
+    checked: dict[str, object] = {}
     numbers: dict[str, dict[str, Decimal]] = {}
     for kind in ("limits", "requests"):
         given = value.get(kind) or {}

@@ -32,7 +32,7 @@ def summarize(found: Sequence[Sample]) -> dict[str, Any]:
 
     Counters are how much they grew in the window. The others are those of the last sample.
     """
-    last: Mapping[str, Any] = found[-1].values if found else {}
+    last: Mapping[str, object] = found[-1].values if found else {}
     return {
         "metrics": {
             "pod": {

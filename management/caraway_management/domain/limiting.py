@@ -33,7 +33,7 @@ def _check(name: str, limit: int, present: int, words: str) -> None:
         )
 
 
-def within(config: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+def within(config: Mapping[str, Any], limits: Limits) -> dict[str, object]:
     """Return the config of a deployment with what exceeds the limits lowered to them.
 
     A plan may have become smaller since the config was written.

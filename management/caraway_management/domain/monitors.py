@@ -78,7 +78,7 @@ class Spec:
 
     def as_json(self) -> dict[str, Any]:
         """Return the form of requests and replies."""
-        shown: dict[str, Any] = {
+        shown: dict[str, object] = {
             "op": self.op,
             "threshold": self.threshold,
             "window": self.window,

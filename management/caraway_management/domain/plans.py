@@ -73,7 +73,7 @@ def max_tail(plan: str) -> int:
     return _MAX_TAILS.get(plan, _MAX_TAIL)
 
 
-def read_limits(values: Mapping[str, Any], base: Limits | None = None) -> Limits:
+def read_limits(values: Mapping[str, object], base: Limits | None = None) -> Limits:
     """Return limits from JSON; with `base`, those that `values` does not name are its own.
 
     Raises:
@@ -92,7 +92,7 @@ def read_limits(values: Mapping[str, Any], base: Limits | None = None) -> Limits
     return replace(base, **checked) if base else Limits(**checked)
 
 
-def _value(name: str, value: Any) -> int:
+def _value(name: str, value: object) -> int:
     least = 1 if name in _BOUNDED else UNLIMITED
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
         hint = "" if name in _BOUNDED else ", or -1 for unlimited"
@@ -102,7 +102,7 @@ def _value(name: str, value: Any) -> int:
     return value
 
 
-def _resources(value: Any) -> ResourceLimits | None:
+def _resources(value: object) -> ResourceLimits | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or set(value) != {"max_cpu", "max_memory_gi"}:

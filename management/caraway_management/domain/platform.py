@@ -118,7 +118,7 @@ class Platform:
         }
         return {**self._with_image(config), **({NODE_SELECTOR: labels} if labels else {})}
 
-    def _with_image(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_image(self, config: Mapping[str, Any]) -> dict[str, object]:
         version, channel = config.get("version"), config.get("update_channel", CHANNELS[0])
         if config.get("image_tag") or not self.images:
             return dict(config)

@@ -65,7 +65,7 @@ def check_kind(kind: str) -> str:
     raise refusals.invalid_field("kind", f"must be one of {', '.join(ALL_KINDS)}")
 
 
-def read_spec(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def read_spec(kind: str, values: Mapping[str, Any]) -> dict[str, object]:
     """Return what a reaction matches.
 
     Raises:

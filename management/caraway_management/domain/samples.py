@@ -112,13 +112,13 @@ def read(page: str) -> dict[str, Any]:
     }
 
 
-def combine(parts: Sequence[Values], instances: int) -> dict[str, Any]:
+def combine(parts: Sequence[Values], instances: int) -> dict[str, object]:
     """Return the sample of a project from the values of those of its instances that answered.
 
     Each instance counts for itself, except the state of a dataset: the highest is kept, so that
     an error on one instance shows.
     """
-    combined: dict[str, Any] = {INSTANCES: instances, INSTANCES_READY: len(parts)}
+    combined: dict[str, object] = {INSTANCES: instances, INSTANCES_READY: len(parts)}
     for name in dict.fromkeys(name for part in parts for name in part):
         values = [part[name] for part in parts if name in part]
         if name == DATASETS:
@@ -136,7 +136,7 @@ def combine(parts: Sequence[Values], instances: int) -> dict[str, Any]:
 def with_limits(values: Values, config: Mapping[str, Any]) -> Values:
     """Return values with the limits that follow from the config of the project."""
     storage_gb = config.get("storage_size_gb") or plans.MOST_STORAGE_GB
-    limits: dict[str, Any] = {DISK_LIMIT_BYTES: storage_gb * _GB}
+    limits: dict[str, object] = {DISK_LIMIT_BYTES: storage_gb * _GB}
     memory = (config.get("resources") or {}).get("limits", {}).get("memory")
     if memory is not None:
         # That of one instance.

@@ -37,7 +37,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NO_SQL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def read_spec(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def read_spec(kind: str, values: Mapping[str, object]) -> dict[str, object]:
     """Return which rows a reaction matches.
 
     Raises:
@@ -79,7 +79,7 @@ def statement(kind: str, spec: Mapping[str, Any]) -> str:
     return f"SELECT /* {MARK} */ * FROM {rows} LIMIT {MOST_ROWS}"
 
 
-def measure(rows: Sequence[Mapping[str, Any]]) -> Measured:
+def measure(rows: Sequence[Mapping[str, object]]) -> Measured:
     """Return the number of rows, and what notices show of them."""
     shown = [_shown(row) for row in rows[:_MOST_SHOWN]]
     return Measured(float(min(len(rows), MOST_ROWS)), details={"rows": shown})
@@ -91,7 +91,7 @@ def refused(text: str) -> Measured:
     return Measured(None, f"the runtime refused the query: {said[:_MOST_REASON]}")
 
 
-def summary(kind: str, spec: Mapping[str, Any], count: float) -> str:
+def summary(kind: str, spec: Mapping[str, object], count: float) -> str:
     """Return how many rows there are, in a sentence."""
     number = f"{count:g} row{'' if count == 1 else 's'}"
     if count >= MOST_ROWS:
@@ -101,7 +101,7 @@ def summary(kind: str, spec: Mapping[str, Any], count: float) -> str:
     return f"{number} of dataset '{spec['dataset']}' match{'es' if count == 1 else ''}."
 
 
-def _given(values: Mapping[str, Any], field: str) -> str:
+def _given(values: Mapping[str, object], field: str) -> str:
     if (text := values.get(field)) is None:
         raise refusals.invalid_field(f"spec.{field}", "is missing")
     return str(text)
@@ -122,7 +122,7 @@ def _shown(row: Mapping[str, object]) -> dict[str, object]:
     return {_unicode(name)[:_MOST_CHARACTERS]: _value(value) for name, value in columns}
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> Any:
     if value is None or isinstance(value, bool):
         return value
     text = value if isinstance(value, str) else json.dumps(value)

@@ -148,7 +148,7 @@ async def update_reaction(
     return made
 
 
-def view(reaction: Reaction, signing_secret: str | None = None) -> dict[str, Any]:
+def view(reaction: Reaction, signing_secret: str | None = None) -> dict[str, object]:
     """Return a reaction as replies show it."""
     return {
         "id": reaction.id,

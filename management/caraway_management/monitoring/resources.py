@@ -129,7 +129,7 @@ async def add_alerts(
     place = Place(project.org_id, project.id)
     if await session.scalar(place.query.limit(1)) is not None:
         return
-    targets: dict[str, Any] = {}
+    targets: dict[str, object] = {}
     if keeper.channels.has_email and recipient_id is not None:
         targets["email"] = {"recipientUserIds": [recipient_id]}
     for alert in chosen:
@@ -197,7 +197,7 @@ def check_revision(resource: str, present: int, given: int | None) -> None:
         )
 
 
-def view(monitor: Monitor, signing_secret: str | None = None) -> dict[str, Any]:
+def view(monitor: Monitor, signing_secret: str | None = None) -> dict[str, object]:
     """Return a monitor as replies show it."""
     return {
         "id": monitor.id,

@@ -56,7 +56,7 @@ class TargetKeeper:
 
     async def _keep_http(
         self, owner: str, http: Mapping[str, Any], kept: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         if (secret := http.get("signing_secret")) is not None:
             signing.check_secret(secret)
         stored = {"url": http["url"], "method": http.get("method", "POST")}
@@ -75,7 +75,7 @@ def place(owner: str, field: str) -> str:
     return f"target/{owner}/{field}"
 
 
-def show(stored: Mapping[str, Any], signing_secret: str | None = None) -> dict[str, Any]:
+def show(stored: Mapping[str, Any], signing_secret: str | None = None) -> dict[str, object]:
     """Return targets as replies show them; a new signing secret is shown this once."""
     shown = dict(stored)
     if (http := shown.get(HTTP)) is not None:

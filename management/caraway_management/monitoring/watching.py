@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import httpx
 from sqlalchemy import select
@@ -112,7 +111,7 @@ class RowJudge:
 
     async def _ask(
         self, client: httpx.AsyncClient, project: Project, key: str, sql: str
-    ) -> Sequence[Mapping[str, Any]]:
+    ) -> Sequence[Mapping[str, object]]:
         # The runtime stops a query whose connection is closed.
         async with asyncio.timeout(self._bounds.query_s):
             return await asking.ask(client, project.endpoint or "", key, sql, _MOST_BYTES)

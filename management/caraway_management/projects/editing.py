@@ -29,7 +29,7 @@ class ProjectContext:
 
 
 async def create(
-    session: AsyncSession, around: ProjectContext, name: str, settings: Mapping[str, Any]
+    session: AsyncSession, around: ProjectContext, name: str, settings: Mapping[str, object]
 ) -> Project:
     """Create a project, or revive the deleted one of this name.
 

@@ -15,7 +15,7 @@ MOST_BYTES = 1024 * 1024
 _MOST_PROBLEMS = 100
 
 
-async def check_apart(manifest: str | dict[str, Any]) -> str:
+async def check_apart(manifest: str | dict[str, object]) -> str:
     """Return the text of a valid manifest. A large one takes a second, so a thread checks it.
 
     Raises:
@@ -24,7 +24,7 @@ async def check_apart(manifest: str | dict[str, Any]) -> str:
     return await asyncio.to_thread(check, manifest)
 
 
-def check(manifest: str | dict[str, Any]) -> str:
+def check(manifest: str | dict[str, object]) -> str:
     """Return the text of a valid manifest: as it was written, or made from an object.
 
     Raises:
@@ -80,7 +80,7 @@ def _words(problem: Problem, has_lines: bool) -> str:
     return ": ".join([*where, problem.message])
 
 
-def _dump(content: dict[str, Any]) -> str:
+def _dump(content: dict[str, object]) -> str:
     try:
         return yaml_text.dump(content)
     except (RecursionError, ValueError) as exc:

@@ -146,7 +146,7 @@ def _ping_idle(engine: AsyncEngine) -> None:
         record.info[_USED] = time.monotonic()
 
     @event.listens_for(engine.sync_engine, "checkout")
-    def check(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+    def check(connection: Any, record: ConnectionPoolEntry, _: object) -> None:
         if time.monotonic() - record.info.get(_USED, math.inf) < _TRUSTED_S:
             return
         dialect = engine.sync_engine.dialect

@@ -68,7 +68,7 @@ class LookupRunner:
         self._kept: PoolProxiedConnection | None = None
         self._kept_at = 0.0
 
-    async def run_lookup(self, lookup: Lookup, values: Mapping[str, str | int]) -> Sequence[Any]:
+    async def run_lookup(self, lookup: Lookup, values: Mapping[str, str | int]) -> Sequence[object]:
         """Return the rows. Errors are those of the driver."""
         compiled = lookup.compiled(self._dialect)
         connection = self._take_kept()
@@ -117,12 +117,12 @@ class _Compiled:
         ]
         self._readers = [(at, reader) for at, reader in enumerate(readers) if reader is not None]
 
-    def arguments(self, values: Mapping[str, str | int]) -> list[Any]:
+    def arguments(self, values: Mapping[str, str | int]) -> list[object]:
         """Return the parameters in their order."""
         given = {**self._constants, **values}
         return [given[name] for name in self._order]
 
-    def row(self, found: Sequence[Any]) -> Any:
+    def row(self, found: Sequence[object]) -> Any:
         """Return a row with the values that the types of its columns make."""
         values = list(found)
         for at, reader in self._readers:
@@ -131,15 +131,15 @@ class _Compiled:
 
 
 async def _fetch_sqlite(
-    connection: Any, sql: str, arguments: Sequence[Any]
-) -> Sequence[Sequence[Any]]:
+    connection: Any, sql: str, arguments: Sequence[object]
+) -> Sequence[Sequence[object]]:
     # A statement that is not quick waits for a thread.
     run = connection.cursor().execute
     return (await greenlet_spawn(run, sql, arguments)).fetchall()  # type: ignore[no-any-return]
 
 
 async def _fetch_postgresql(
-    connection: Any, sql: str, arguments: Sequence[Any]
-) -> Sequence[Sequence[Any]]:
-    rows: Sequence[Sequence[Any]] = await connection.driver_connection.fetch(sql, *arguments)
+    connection: Any, sql: str, arguments: Sequence[object]
+) -> Sequence[Sequence[object]]:
+    rows: Sequence[Sequence[object]] = await connection.driver_connection.fetch(sql, *arguments)
     return rows

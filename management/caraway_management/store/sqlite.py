@@ -80,7 +80,7 @@ class ReadingConnection(_Connection):
 
     quick_until = float("inf")
 
-    def cursor(self, factory: Any = None) -> Any:
+    def cursor(self, factory: object = None) -> Any:
         """Return a cursor."""
         return super().cursor(_ReadingCursor)
 
@@ -92,7 +92,7 @@ class ReadingConnection(_Connection):
 class WritingConnection(_Connection):
     """A connection whose statements run in a thread."""
 
-    def cursor(self, factory: Any = None) -> Any:
+    def cursor(self, factory: object = None) -> Any:
         """Return a cursor."""
         return super().cursor(_WritingCursor)
 
@@ -130,7 +130,7 @@ class _Cursor(sqlite3.Cursor):
 class _ReadingCursor(_Cursor):
     connection: ReadingConnection
 
-    def execute(self, sql: str, parameters: Any = ()) -> Self:
+    def execute(self, sql: str, parameters: object = ()) -> Self:
         connection = self.connection
         connection.quick_until = time.monotonic() + _QUICK_S
         try:
@@ -151,7 +151,7 @@ class _ReadingCursor(_Cursor):
 
 
 class _WritingCursor(_Cursor):
-    def execute(self, sql: str, parameters: Any = ()) -> Self:
+    def execute(self, sql: str, parameters: object = ()) -> Self:
         self.connection.in_thread(lambda: self._run(sql, parameters))
         return self
 

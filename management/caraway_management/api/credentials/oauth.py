@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
 from fastapi import APIRouter, Request
@@ -168,7 +167,7 @@ def _resource(services: Services, path: str) -> dict[str, object]:
     }
 
 
-async def _answer(request: Request, services: Services) -> dict[str, Any]:
+async def _answer(request: Request, services: Services) -> dict[str, object]:
     parameters = _parse(request, await request.body())
     client_id, secret = _client_of(request, parameters)
     grant = one(parameters, "grant_type")

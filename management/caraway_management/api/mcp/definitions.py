@@ -54,7 +54,7 @@ class RouteTool:
     def is_read_only(self) -> bool:
         return self.method == "GET"
 
-    def call(self, arguments: Mapping[str, Any]) -> RouteCall:
+    def call(self, arguments: Mapping[str, object]) -> RouteCall:
         """Return the request of a call. The route itself checks the arguments.
 
         Raises:
@@ -103,7 +103,7 @@ def _tools(description: Mapping[str, Any]) -> Iterator[RouteTool]:
 
 
 def _tool(
-    path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]
+    path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, object]
 ) -> RouteTool:
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -171,7 +171,7 @@ def _resolved(schema: JsonSchema, schemas: Mapping[str, Any]) -> JsonSchema:
 def _definitions(value: object, schemas: Mapping[str, object]) -> dict[str, object]:
     """Return the named schemas that a schema refers to, and those that they refer to."""
     found: dict[str, Any] = {}
-    pending: list[Any] = [value]
+    pending: list[object] = [value]
     while pending:
         for name in _references(pending.pop()):
             if name not in found:
@@ -191,7 +191,7 @@ def _references(value: object) -> Iterator[str]:
             yield from _references(each)
 
 
-def _with_local_references(value: Any) -> Any:
+def _with_local_references(value: object) -> Any:
     if isinstance(value, Mapping):
         local = {name: _with_local_references(each) for name, each in value.items()}
         if isinstance(reference := local.get("$ref"), str):

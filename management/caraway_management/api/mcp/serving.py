@@ -56,7 +56,7 @@ class _Calls:
         return types.ListToolsResult(tools=[_described(tool) for tool in self._tools.values()])
 
     async def call_tool(
-        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+        self, context: ServerRequestContext[object, object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:

@@ -46,7 +46,7 @@ async def surroundings(
     )
 
 
-async def checked(settings: dict[str, Any]) -> dict[str, Any]:
+async def checked(settings: dict[str, Any]) -> dict[str, object]:
     """Return settings whose manifest, if they have one, is valid, as its text.
 
     Raises:

@@ -1,7 +1,5 @@
 """Projects as answers show them."""
 
-from typing import Any
-
 from fastapi import Request
 
 from caraway_management.domain import configs
@@ -9,7 +7,7 @@ from caraway_management.projects.finding import ProjectRow
 from caraway_management.store.tables import Project
 
 
-def view(project: Project | ProjectRow) -> dict[str, Any]:
+def view(project: Project | ProjectRow) -> dict[str, object]:
     """Return a project as JSON."""
     return {
         "id": project.id,

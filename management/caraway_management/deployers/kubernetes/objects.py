@@ -80,7 +80,7 @@ def cluster(wanted: Wanted, installation: str, applied: Iterable[Object]) -> Obj
 
 
 def _made(
-    wanted: Wanted, installation: str, kind: ResourceKind, name: str, **fields: Any
+    wanted: Wanted, installation: str, kind: ResourceKind, name: str, **fields: object
 ) -> Object:
     metadata = {
         "name": name,
