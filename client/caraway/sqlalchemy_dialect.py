@@ -123,7 +123,9 @@ class CarawayDialect(default.DefaultDialect):
         """Keep the dialect as it is: what it may depend on is the same for all servers."""
 
     # Any: what is below the connections of the pool is the driver's own.
-    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+    def do_execute(
+        self, cursor: Any, statement: str, parameters: object, context: Any = None
+    ) -> None:
         """Execute a statement. One that writes has its rows as `rowcount`."""
         if context is not None and context.changes_rows:
             # The driver counts rows only here, and None is one execution without parameters.
@@ -133,7 +135,7 @@ class CarawayDialect(default.DefaultDialect):
             cursor.execute(statement, parameters)
 
     def do_executemany(
-        self, cursor: Any, statement: str, parameters: Any, context: Any = None
+        self, cursor: Any, statement: str, parameters: object, context: Any = None
     ) -> None:
         """Execute an UPDATE or DELETE once for each set of parameters."""
         cursor.executemany(statement, parameters)
@@ -150,14 +152,14 @@ class CarawayDialect(default.DefaultDialect):
     def do_rollback(self, dbapi_connection: object) -> None:
         """Do nothing: each statement was committed when it ended."""
 
-    def get_isolation_level_values(self, dbapi_connection: Any) -> Sequence[Any]:
+    def get_isolation_level_values(self, dbapi_connection: object) -> Sequence[Any]:
         """Return the one level that there is."""
         return ["AUTOCOMMIT"]
 
-    def get_default_isolation_level(self, dbapi_connection: Any) -> Any:
+    def get_default_isolation_level(self, dbapi_connection: object) -> Any:
         return "AUTOCOMMIT"
 
-    def get_isolation_level(self, dbapi_connection: Any) -> Any:
+    def get_isolation_level(self, dbapi_connection: object) -> Any:
         return "AUTOCOMMIT"
 
     def set_isolation_level(self, dbapi_connection: object, level: object) -> None:
@@ -189,7 +191,7 @@ class CarawayDialect(default.DefaultDialect):
     # Any: SQLAlchemy's own types of reflected columns name private keys.
     @cache
     def get_columns(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         """Describe the columns of a table or a view by their Arrow types.
 
@@ -206,7 +208,7 @@ class CarawayDialect(default.DefaultDialect):
 
     @cache
     def get_pk_constraint(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         names = {"schema": self._schema(schema), "name": table_name}
         columns = list(connection.execute(text(_KEY), names).scalars())
@@ -214,7 +216,7 @@ class CarawayDialect(default.DefaultDialect):
 
     @cache
     def get_table_comment(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         """Return the description of a dataset or a view in the manifest.
 
@@ -227,23 +229,23 @@ class CarawayDialect(default.DefaultDialect):
         return {"text": told}
 
     def get_foreign_keys(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         """Return none: no dataset declares one. Likewise the methods below."""
         return []
 
     def get_indexes(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         return []
 
     def get_unique_constraints(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         return []
 
     def get_check_constraints(
-        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: object
     ) -> Any:
         return []
 

@@ -84,7 +84,7 @@ class CarawayTypeCompiler(GenericTypeCompiler):
     def visit_BLOB(self, type_: object, **kw: object) -> str:
         return "BYTEA"
 
-    def visit_datetime(self, type_: Any, **kw: Any) -> str:
+    def visit_datetime(self, type_: Any, **kw: object) -> str:
         return "TIMESTAMP WITH TIME ZONE" if type_.timezone else "TIMESTAMP"
 
     def visit_DATETIME(self, type_: object, **kw: object) -> str:
@@ -102,11 +102,13 @@ class CarawayTypeCompiler(GenericTypeCompiler):
     def visit_JSON(self, type_: object, **kw: object) -> str:
         return "VARCHAR"
 
-    def visit_ARRAY(self, type_: Any, **kw: Any) -> str:
+    def visit_ARRAY(self, type_: Any, **kw: object) -> str:
         return f"{self.process(type_.item_type, **kw)}{'[]' * (type_.dimensions or 1)}"
 
 
-def columns_of(schema: pa.Schema, comments: Mapping[str | None, str]) -> Sequence[dict[str, Any]]:
+def columns_of(
+    schema: pa.Schema, comments: Mapping[str | None, str]
+) -> Sequence[dict[str, object]]:
     """Describe the columns of a table as SQLAlchemy's `get_columns` does."""
     return [
         {

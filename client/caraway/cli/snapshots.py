@@ -79,6 +79,6 @@ def build() -> typer.Typer:
 
 
 # Any: JSON.
-def _row(document: Mapping[str, Any]) -> dict[str, Any]:
+def _row(document: Mapping[str, Any]) -> dict[str, object]:
     made = datetime.fromtimestamp(int(document.get("timestamp_ms", 0)) / 1000, UTC)
     return {**document, "time": made.strftime("%Y-%m-%d %H:%M:%S UTC")}

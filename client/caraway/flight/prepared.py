@@ -54,7 +54,7 @@ class PreparedPool:
         with self._lock:
             return sql in self._short
 
-    def take_statement(self, client: Any, options: Any, sql: str) -> PreparedHandle:
+    def take_statement(self, client: object, options: object, sql: str) -> PreparedHandle:
         """Return an idle statement of this text, or prepare one."""
         with self._lock:
             abandoned, self._abandoned = self._abandoned, []
@@ -64,7 +64,7 @@ class PreparedPool:
             close(client, options, each)
         return handle or prepare(client, options, sql)
 
-    def give_back(self, client: Any, options: Any, used: PreparedHandle) -> None:
+    def give_back(self, client: object, options: object, used: PreparedHandle) -> None:
         """Keep a statement for the next use, and close the one that was unused for longest."""
         with self._lock:
             self._idle[used.handle] = PreparedHandle(used.sql, used.handle, is_reused=True)
@@ -90,14 +90,14 @@ class PreparedPool:
         return handles
 
 
-def prepare(client: Any, options: Any, sql: str) -> PreparedHandle:
+def prepare(client: Any, options: object, sql: str) -> PreparedHandle:
     """Have the server prepare a statement."""
     action = flight.Action(flight_sql.CREATE, flight_sql.create_request(sql))
     answers = [each.body.to_pybytes() for each in client.do_action(action, options)]
     return PreparedHandle(sql, flight_sql.prepared_handle(answers[0] if answers else b""))
 
 
-def bind(client: Any, options: Any, prepared: PreparedHandle, row: pa.RecordBatch) -> None:
+def bind(client: Any, options: object, prepared: PreparedHandle, row: pa.RecordBatch) -> None:
     """Bind a row of parameters."""
     writer, reader = client.do_put(prepared.descriptor, row.schema, options)
     with writer:
@@ -108,14 +108,14 @@ def bind(client: Any, options: Any, prepared: PreparedHandle, row: pa.RecordBatc
             pass
 
 
-def close(client: Any, options: Any, prepared: PreparedHandle) -> None:
+def close(client: Any, options: object, prepared: PreparedHandle) -> None:
     """Have the server forget a statement; without that, it does so an hour after the last use."""
     action = flight.Action(flight_sql.CLOSE, flight_sql.close_request(prepared.handle))
     with contextlib.suppress(pa.ArrowException, flight.FlightError):
         list(client.do_action(action, options))
 
 
-def close_all(client: Any, headers: Any, prepared: list[PreparedHandle]) -> None:
+def close_all(client: object, headers: object, prepared: list[PreparedHandle]) -> None:
     """Close statements within a second."""
     options = flight.FlightCallOptions(timeout=_CLOSE_S, headers=headers)
     for each in prepared:

@@ -71,9 +71,9 @@ class Management(Routes[Row, str, bytes, None], Closing):
         return self._transport.endpoint
 
     # Any: the arguments of the method.
-    def every(self, fetch: Callable[..., Row], *args: Any, **kwargs: Any) -> Iterator[Row]:
+    def every(self, fetch: Callable[..., Row], *args: Any, **kwargs: object) -> Iterator[Row]:
         """Yield the entries of a list, page by page: `every(management.list_projects)`."""
-        page: dict[str, Any] | None = first_page(fetch, kwargs)
+        page: dict[str, object] | None = first_page(fetch, kwargs)
         while page is not None:
             rows, page = next_page(page, fetch(*args, **page))
             yield from rows
@@ -159,10 +159,10 @@ class AsyncManagement(
 
     # Any: the arguments of the method.
     async def every(
-        self, fetch: Callable[..., Awaitable[Row]], *args: Any, **kwargs: Any
+        self, fetch: Callable[..., Awaitable[Row]], *args: Any, **kwargs: object
     ) -> AsyncIterator[Row]:
         """Yield the entries of a list, page by page: `every(management.list_projects)`."""
-        page: dict[str, Any] | None = first_page(fetch, kwargs)
+        page: dict[str, object] | None = first_page(fetch, kwargs)
         while page is not None:
             rows, page = next_page(page, await fetch(*args, **page))
             for each in rows:
@@ -209,7 +209,9 @@ def first_page(fetch: Callable[..., object], arguments: Mapping[str, object]) ->
     return {"limit": PAGE, **arguments} if is_paged else dict(arguments)
 
 
-def next_page(arguments: Mapping[str, Any], answer: Row) -> tuple[list[Row], dict[str, Any] | None]:
+def next_page(
+    arguments: Mapping[str, Any], answer: Row
+) -> tuple[list[Row], dict[str, object] | None]:
     """Return the entries of a page, and the arguments for the next one if there may be one.
 
     Raises:

@@ -60,7 +60,7 @@ def query_status(status: str) -> str:
 
 
 # Any: this checks what a caller passes.
-def statement(sql: Any, parameters: Any = None) -> None:
+def statement(sql: Any, parameters: object = None) -> None:
     """Check a statement and the kind of its parameters.
 
     Raises:

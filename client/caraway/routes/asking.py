@@ -1,7 +1,6 @@
 """Questions in words: natural language to SQL, and search."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from caraway.errors import BrokenResponseError
 from caraway.requests import parsing, retries
@@ -15,7 +14,7 @@ _JSON = "application/json"
 _TIMEOUT_S = 600.0
 
 
-def nsql(transport: Transport, query: str, options: Mapping[str, Any]) -> Row:
+def nsql(transport: Transport, query: str, options: Mapping[str, object]) -> Row:
     """Return the rows that answer a question, and the statement that found them."""
     body = _post(transport, "/v1/nsql", f"{NSQL_JSON}, {_JSON};q=0.9", {"query": query, **options})
     if body.lstrip().startswith("["):
@@ -31,7 +30,7 @@ def nsql_generate_sql(transport: Transport, query: str, options: Mapping[str, ob
     return _post(transport, "/v1/nsql", "application/sql", {"query": query, **options}).strip()
 
 
-def search(transport: Transport, text: str, options: Mapping[str, Any]) -> Row:
+def search(transport: Transport, text: str, options: Mapping[str, object]) -> Row:
     """Return the matches of a search, each with all its fields."""
     answer = parsing.parse_object(_post(transport, "/v1/search", _JSON, {"text": text, **options}))
     found = answer.get("results", [])
@@ -63,7 +62,7 @@ def _post(transport: Transport, path: str, accept: str, fields: Mapping[str, obj
     return transport.text(request, retries.reads(transport.max_retries))
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     if isinstance(value, str | bool | int) or not isinstance(value, Iterable):
         return value
     return list(value)

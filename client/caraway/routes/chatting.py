@@ -3,7 +3,6 @@
 import json
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from typing import Any
 
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.requests import parsing, retries
@@ -81,7 +80,7 @@ def _events(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
 
 def _parsed(event: bytes) -> Row:
     try:
-        document: Any = json.loads(event)
+        document: object = json.loads(event)
     except ValueError as exc:
         raise BrokenResponseError(
             f"the server sent an event that is not JSON: {event!r:.200}"

@@ -4,7 +4,6 @@ import itertools
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import quote
 
 from caraway.errors import BrokenResponseError
@@ -128,7 +127,7 @@ class RefreshApi:
             passed_s = delays.delay_s(polls)
             self.sleep(passed_s)
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any]) -> str:
+    def _send(self, method: str, path: str, body: Mapping[str, object]) -> str:
         request = ApiRequest(
             method, path, accept=_JSON, body=json.dumps(body).encode(), content_type=_JSON
         )

@@ -198,7 +198,7 @@ _SIMPLE: dict[type, Callable[[Any], str]] = {
 
 
 # Any: values of any type.
-def _json(given: Any) -> str:
+def _json(given: object) -> str:
     if (simple := _SIMPLE.get(type(given))) is not None:
         return simple(given)
     match given:
@@ -212,7 +212,7 @@ def _json(given: Any) -> str:
 
 
 # Any: values of any type.
-def _plain(given: Any) -> str:
+def _plain(given: object) -> str:
     match given:
         case str():
             return given

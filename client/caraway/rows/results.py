@@ -35,7 +35,7 @@ class SqlResult:
             raise AttributeError(name)
         return getattr(self.table, name)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self.table[key]
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class SqlResult:
         return list(self.rows())
 
     # Any: arguments of pyarrow's own method.
-    def to_pandas(self, **options: Any) -> "pandas.DataFrame":
+    def to_pandas(self, **options: object) -> "pandas.DataFrame":
         """Return a pandas DataFrame; `options` are those of `pyarrow.Table.to_pandas`.
 
         Raises:

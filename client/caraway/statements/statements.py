@@ -148,7 +148,7 @@ def encode_json(document: Mapping[str, object]) -> bytes:
 
 
 # Any: whatever json does not know.
-def _text(given: Any) -> Any:
+def _text(given: object) -> Any:
     if isinstance(given, bytes | bytearray | memoryview):
         raise ParametersError(
             "bytes cannot be sent as a parameter; send them as text: decode(:value, 'hex')"

@@ -1,7 +1,7 @@
 """`caraway monitors`: conditions on a project that send a notice."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -90,7 +90,7 @@ def create(
     as_json: service.Json = False,
 ) -> None:
     """Add a monitor. The secret that signs its webhooks is shown only here."""
-    spec: dict[str, Any] = {
+    spec: dict[str, object] = {
         "op": op.value,
         "threshold": threshold,
         "window": window,
@@ -100,7 +100,7 @@ def create(
         spec["sustainSecs"] = sustain
     if dataset:
         spec["datasets"] = dataset
-    targets: dict[str, Any] = {}
+    targets: dict[str, object] = {}
     if email:
         targets["email"] = {"emails": email}
     if webhook is not None:

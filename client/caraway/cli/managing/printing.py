@@ -40,7 +40,7 @@ def record(found: Mapping[str, object], *, as_json: bool, empty: str = "") -> No
         print(f"{name.ljust(width)}  {terminals.one_line(str(each))}")
 
 
-def done(words: str, found: Mapping[str, Any] | None = None, *, as_json: bool = False) -> None:
+def done(words: str, found: Mapping[str, object] | None = None, *, as_json: bool = False) -> None:
     """Say what was done, or print its answer as JSON."""
     print(json.dumps(found, indent=2) if as_json else terminals.one_line(words))
 
@@ -73,7 +73,7 @@ def read_secret(prompt: str) -> str:
     return value
 
 
-def _inner(found: Mapping[str, Any]) -> Row:
+def _inner(found: Mapping[str, object]) -> Row:
     """Return a resource with the fields of its parts, as `part.field`."""
     fields: Row = {}
     for name, each in found.items():

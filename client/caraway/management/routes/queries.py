@@ -1,7 +1,5 @@
 """Operations on queries, made by `tests.kit.management_methods`."""
 
-from typing import Any
-
 from caraway.management.calls import (
     Call,
     Content,
@@ -40,7 +38,7 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
         self,
         *,
         sql: str,
-        parameters: Any | None = None,
+        parameters: object | None = None,
         timeout_seconds: int | None = None,
         maximum_size: int | None = None,
         project_id: str | None = None,
@@ -166,7 +164,7 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
         project_id: int,
         *,
         sql: str,
-        parameters: Any | None = None,
+        parameters: object | None = None,
         timeout_seconds: int | None = None,
         maximum_size: int | None = None,
     ) -> Document:
