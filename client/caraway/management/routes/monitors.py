@@ -1,6 +1,7 @@
 """Operations on monitors, made by `tests.kit.management_methods`."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from caraway.management.calls import (
     UNSET,
@@ -40,8 +41,8 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         *,
         name: str,
         template: str,
-        spec: Mapping[str, object],
-        targets: Mapping[str, object],
+        spec: Mapping[str, Any],
+        targets: Mapping[str, Any],
         enabled: bool | None = None,
     ) -> Document:
         """Add a monitor of the organization on a cluster."""
@@ -74,8 +75,8 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         *,
         name: str | None = None,
         template: str | None = None,
-        spec: Mapping[str, object] | None = None,
-        targets: Mapping[str, object] | None = None,
+        spec: Mapping[str, Any] | None = None,
+        targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
         if_match: str | None = None,
@@ -132,8 +133,8 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         *,
         name: str,
         template: str,
-        spec: Mapping[str, object],
-        targets: Mapping[str, object],
+        spec: Mapping[str, Any],
+        targets: Mapping[str, Any],
         enabled: bool | None = None,
     ) -> Document:
         """Add a monitor. Its condition is judged every 60 s."""
@@ -166,8 +167,8 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         *,
         name: str | None = None,
         template: str | None = None,
-        spec: Mapping[str, object] | None = None,
-        targets: Mapping[str, object] | None = None,
+        spec: Mapping[str, Any] | None = None,
+        targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
         if_match: str | None = None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from caraway.management.calls import (
     UNSET,
@@ -222,7 +223,7 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("GET", f"/v1/plans/{part(plan_name)}"))
 
     def write_plan(
-        self, plan_name: str, *, limits: Mapping[str, object], if_match: str | None = None
+        self, plan_name: str, *, limits: Mapping[str, Any], if_match: str | None = None
     ) -> Document:
         """Change limits of a plan, or make one. For administrators of the installation.
 

@@ -1,5 +1,7 @@
 """Operations on queries, made by `tests.kit.management_methods`."""
 
+from typing import Any
+
 from caraway.management.calls import (
     Call,
     Content,
@@ -38,7 +40,7 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
         self,
         *,
         sql: str,
-        parameters: object | None = None,
+        parameters: Any | None = None,
         timeout_seconds: int | None = None,
         maximum_size: int | None = None,
         project_id: str | None = None,
@@ -164,7 +166,7 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
         project_id: int,
         *,
         sql: str,
-        parameters: object | None = None,
+        parameters: Any | None = None,
         timeout_seconds: int | None = None,
         maximum_size: int | None = None,
     ) -> Document:

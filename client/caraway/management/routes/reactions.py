@@ -1,6 +1,7 @@
 """Operations on reactions, made by `tests.kit.management_methods`."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from caraway.management.calls import (
     UNSET,
@@ -38,8 +39,8 @@ class ReactionsRoutes(Operations[Document, Text, Content, Nothing]):
         *,
         name: str,
         kind: str,
-        targets: Mapping[str, object],
-        spec: Mapping[str, object] | None = None,
+        targets: Mapping[str, Any],
+        spec: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
     ) -> Document:
         """Add a reaction: a notice of the tasks that failed, timed out or were slow in a minute.
@@ -76,8 +77,8 @@ class ReactionsRoutes(Operations[Document, Text, Content, Nothing]):
         reaction_id: str,
         *,
         name: str | None = None,
-        spec: Mapping[str, object] | None = None,
-        targets: Mapping[str, object] | None = None,
+        spec: Mapping[str, Any] | None = None,
+        targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
         if_match: str | None = None,

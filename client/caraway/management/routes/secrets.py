@@ -1,5 +1,7 @@
 """Operations on secrets, made by `tests.kit.management_methods`."""
 
+from typing import Any
+
 from caraway.management.calls import (
     Call,
     Content,
@@ -15,7 +17,7 @@ from caraway.management.calls import (
 class SecretsRoutes(Operations[Document, Text, Content, Nothing]):
     """Operations on secrets."""
 
-    def put_secrets(self, body: object) -> Document:
+    def put_secrets(self, body: Any) -> Document:
         """Set secrets of projects: all of them, or none if one is refused.
 
         Takes one secret or a list, and answers in the same way. The form is ours.
