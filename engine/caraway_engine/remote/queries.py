@@ -9,7 +9,7 @@ import pyarrow as pa
 from caraway_core.tables import RemoteTable
 from caraway_engine.remote import words
 from caraway_engine.remote.kinds import NotPushableError, Term
-from caraway_engine.remote.words import SqlWriter
+from caraway_engine.remote.words import SqlWriter, WritersOfReaders
 
 Condition = Callable[[Sequence[Term]], Term]
 
@@ -31,7 +31,7 @@ class RemoteQuery:
     limit: int | None = None
     offset: int = 0
     is_reducing: bool = False
-    writers: Callable[[str], SqlWriter] = words.of_reader
+    writers: WritersOfReaders = words.of_reader
 
     @property
     def writer(self) -> SqlWriter:

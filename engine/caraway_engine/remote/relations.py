@@ -10,7 +10,7 @@ from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.remote import expressions, words
 from caraway_engine.remote.kinds import NotPushableError, Term
 from caraway_engine.remote.queries import RemoteQuery
-from caraway_engine.remote.words import SqlWriter
+from caraway_engine.remote.words import SqlWriter, WritersOfReaders
 from caraway_engine.stages import joins, naming
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import body, join_type, kind, table_name
@@ -26,7 +26,7 @@ class Translator:
         functions: Functions,
         tables: Mapping[TableName, TableSpec],
         named: Relation,
-        writers: Callable[[str], SqlWriter] = words.of_reader,
+        writers: WritersOfReaders = words.of_reader,
     ) -> None:
         self._functions = functions
         self._tables = tables

@@ -1,7 +1,7 @@
 """Streams of statements that read answers of databases without blocking engine threads."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -21,6 +21,12 @@ _CLOSING_THREADS = 32
 pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="remote")
 _closing = ThreadPoolExecutor(_CLOSING_THREADS, thread_name_prefix="remote-closing")
 """Apart from `pool`, whose threads may all wait for what only closing ends."""
+
+
+class StartPlan(Protocol):
+    """Starts a plan in the engine, and returns its stream. Blocks."""
+
+    def __call__(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class PreparedStream(OwnStream):
     """The rows of a plan over answers. It starts when each answer has its first rows."""
 
     def __init__(
-        self, readings: Sequence[AnswerReading], start: Callable[[], object], schema: pa.Schema
+        self, readings: Sequence[AnswerReading], start: StartPlan, schema: pa.Schema
     ) -> None:
         self._readings = readings
         self._schema = schema
@@ -90,7 +96,7 @@ class PreparedStream(OwnStream):
 class LateStream(OwnStream):
     """The rows of a plan that starts when the first row is requested."""
 
-    def __init__(self, start: Callable[[], object]) -> None:
+    def __init__(self, start: StartPlan) -> None:
         self._start = start
         self._stream: Any = None
         self._opened = OpenedReads()

@@ -8,6 +8,7 @@ differ), divisions (other digits), functions of text and time, and casts that ma
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -36,6 +37,12 @@ _PLAIN_PATTERN = re.compile(r"[^\\]*")
 
 
 _writers: dict[str, "SqlWriter"] = {}
+
+
+class WritersOfReaders(Protocol):
+    """Returns the writer for the databases of a reader, as `of_reader` does."""
+
+    def __call__(self, name: str, /) -> "SqlWriter": ...
 
 
 def of_reader(name: str) -> "SqlWriter":

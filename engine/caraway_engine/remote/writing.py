@@ -2,10 +2,10 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from caraway_core.tables import RemoteTable, TableSpec
 from caraway_engine.execution.streams import OwnStream
 from caraway_engine.remote import answers, streams
 from caraway_engine.remote.opened import OpenedReads, noted
-from caraway_engine.remote.streams import OwnBatch
+from caraway_engine.remote.streams import OwnBatch, StartPlan
 
 COLUMN = b"column of the table"
 """The metadata of a field of rows that has another name than the column it is for."""
@@ -53,7 +53,7 @@ class Writing(Protocol):
         ...
 
 
-def inserting(table: RemoteTable, columns: pa.Schema, start: Callable[[], Any]) -> Writing:
+def inserting(table: RemoteTable, columns: pa.Schema, start: StartPlan) -> Writing:
     """Return an INSERT of rows, which `start` returns as a stream of the engine.
 
     Raises:
@@ -98,7 +98,7 @@ class InsertingRows:
     def __init__(
         self,
         insert: RemoteInsert,
-        start: Callable[[], Any],
+        start: StartPlan,
         columns: pa.Schema,
         nothing: str = "no row was inserted",
     ) -> None:
