@@ -199,6 +199,7 @@ def facts(
             spec.version is not None,
             _buckets(spec),
             spec.column_bytes,
+            spec.row_count,
         )
         for name, spec in specs.items()
         if spec.query is None and spec.first_rows is None

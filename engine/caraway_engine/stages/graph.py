@@ -148,6 +148,7 @@ class TableFacts:
     is_kept: bool = False
     buckets: Buckets | None = None
     column_bytes: Mapping[str, int] = field(default_factory=dict)
+    rows: int | None = None
 
     def even_bytes(self, width: int) -> float:
         """Return the size of this many columns, as if all were equal.

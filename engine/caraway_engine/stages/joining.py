@@ -87,6 +87,8 @@ def _with_small(
         return whole, large.part
     if not small.keys:
         return whole, planner.gathered(large.part, large.path, "one side of a join")
+    if _partition_keys(small, large):
+        return _as_partitioned(planner, stage, small, large, size)
     if fits and join_type(rel) != "OUTER":
         return _reduced(planner, small, large, stage, size, equalities)
     count = stage.partitions(cluster.partitions(size))
@@ -94,6 +96,25 @@ def _with_small(
         _kept_by_hash(planner, stage, small, size, count),
         _by_hash(planner, large.part, large, large.part.size_bytes, count),
     )
+
+
+def _partition_keys(small: _Side, large: _Side) -> list[Expression]:
+    """Return the keys of the small side for those by which the large side is partitioned."""
+    if large.part.layout != "partitions" or large.part.group is not None:
+        return []
+    pairs = {field_of(mine): other for mine, other in zip(large.keys, small.keys, strict=True)}
+    keys = [pairs.get(column) for column in large.part.keys or ()]
+    known = [each for each in keys if each is not None]
+    return known if len(known) == len(keys) else []
+
+
+def _as_partitioned(
+    planner: Planner, stage: Stage, small: _Side, large: _Side, size: float
+) -> tuple[StagePart, StagePart]:
+    """Partition the small side as the large one is, which stays where it is."""
+    side = replace(small, keys=_partition_keys(small, large))
+    own = planner.reading(stage, ReadMode.OWN, size)
+    return _by_hash(planner, own, side, size, large.part.count), large.part
 
 
 def _reduced(

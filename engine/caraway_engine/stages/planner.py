@@ -14,6 +14,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_engine.stages import naming
+from caraway_engine.stages.early_groups import group_before_joins
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.graph import (
     Cluster,
@@ -67,15 +68,33 @@ class Planner:
         self.functions = Functions(plan)
         self.naming = Naming(self.functions)
         root = reword_own_equalities(plan.relations[0].root.input, self.functions)
-        self._root = lower_semi_joins(root, self.functions)
+        lowered = lower_semi_joins(root, self.functions)
         self._has_subqueries = any(any(True for _ in subqueries(body(rel))) for rel in walk(root))
         self.divided = divided
+        self._root = group_before_joins(lowered, self.functions, schemas, self._may_group_first)
         self._visits = visits
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}
         self._parts: dict[str, StagePart] = {}
         self._without_columns: set[str] = set()
+
+    def _may_group_first(self, left: Rel, right: Rel) -> bool:
+        """Return whether tasks divide the right side, and many of its rows may match each row.
+
+        Rows of a left side that is not a whole table reduce the right side instead.
+        """
+        if not _is_whole_table(left) or self.divided.isdisjoint(_tables(right)):
+            return False
+        of_left, of_right = self._most_rows(left), self._most_rows(right)
+        return self.cluster.policy.may_group_first(of_left, of_right)
+
+    def _most_rows(self, root: Rel) -> int | None:
+        """Return the rows of the largest table that is read, or None if any is not known."""
+        facts = [self.cluster.tables.get(each) for each in _tables(root)]
+        rows = [None if each is None else each.rows for each in facts]
+        known = [each for each in rows if each is not None]
+        return max(known, default=0) if len(known) == len(rows) else None
 
     def advance(self, finished: Mapping[str, Measured]) -> StageGraph:
         """Plan as far as the sizes of finished stages allow.
@@ -240,6 +259,17 @@ def _hashed(part: StagePart, keys: Sequence[Expression], count: int) -> tuple[St
     added = iter(range(width(part.rel), width(part.rel) + len(computed)))
     indices = tuple(next(added) if column is None else column for column in columns)
     return replace(part, rel=rel), Hashed(indices, count, len(computed))
+
+
+def _tables(root: Rel) -> list[TableName]:
+    return [table_name(rel) for rel in walk(root) if kind(rel) == "read"]
+
+
+def _is_whole_table(rel: Rel) -> bool:
+    return all(
+        kind(each) == "project" or (kind(each) == "read" and not each.read.HasField("filter"))
+        for each in walk(rel)
+    )
 
 
 def _one() -> Expression:

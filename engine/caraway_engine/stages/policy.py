@@ -20,13 +20,15 @@ class Policy:
 
     Each task reads a table in full if it needs at most `small_table_bytes` of its files. A join
     side up to `broadcast_bytes` is always broadcast. Rows up to `gather_bytes` are finished by one
-    task. A hash partition holds about `partition_bytes`.
+    task. A hash partition holds about `partition_bytes`. The right side of a LEFT join is grouped
+    before the join if it has a table with `grouped_first` times the rows of the left side.
     """
 
     small_table_bytes: int = 16 * MIB
     broadcast_bytes: int = 16 * MIB
     gather_bytes: int = 16 * MIB
     partition_bytes: int = 128 * MIB
+    grouped_first: float = 2.0
 
     def is_small_table(self, read_bytes: float) -> bool:
         """Return whether each task should read a table in full."""
@@ -38,6 +40,12 @@ class Policy:
         Estimates are often too high, and to partition rows that are then broadcast costs some ms.
         """
         return estimate_bytes > _LARGE * self.broadcast_bytes
+
+    def may_group_first(self, of_left: int | None, of_right: int | None) -> bool:
+        """Return whether several rows of the right side seem to match each row of the left one."""
+        if of_left is None or of_right is None:
+            return False
+        return of_right >= self.grouped_first * of_left
 
     def may_gather(self, size_bytes: float) -> bool:
         """Return whether one task should finish rows of this size."""

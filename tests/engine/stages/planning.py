@@ -39,6 +39,7 @@ SCHEMAS = {
     "dims": pa.schema({"dim": pa.int64(), "label": pa.string_view()}),
     "odd": pa.schema({"id": pa.int64(), "s1_c0": pa.int64()}),
 }  # fmt: skip
+ROW_BYTES = 50
 SIZES = {"facts": LARGE, "more": LARGE // 2, "dims": MB, "odd": LARGE}
 
 
@@ -110,7 +111,10 @@ def planned_from(
     made, inputs = context()
     schemas = StageSchemas(made, inputs)
     tables = {
-        TableName(name): TableFacts(SIZES[name], len(SCHEMAS[name]), True) for name in SCHEMAS
+        TableName(name): TableFacts(
+            SIZES[name], len(SCHEMAS[name]), True, rows=SIZES[name] // ROW_BYTES
+        )
+        for name in SCHEMAS
     }
     cluster = Cluster(slots, 8 * 1024 * MB, tables)
     divided = cluster.divided(table_reads(plan.relations[0].root.input))
