@@ -24,7 +24,7 @@ pytestmark = pytest.mark.answers
 QUICK, LONG = 100, 3_000
 LEAST_GROUPED_FIRST = 0.2
 """The share of the statements whose right side is grouped before the join."""
-MIXED = replace(TINY, small_table_bytes=1500, broadcast_bytes=512)
+MIXED = replace(TINY, small_table_bytes=1500, spread_bytes=0, broadcast_bytes=512)
 
 
 @pytest.fixture(scope="module")

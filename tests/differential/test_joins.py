@@ -46,7 +46,7 @@ REPORTED = {
     "ON x0.c_name = x1.s WHERE upper(x0.c_name) > '' GROUP BY 1",
 }
 _HALF_JOINS = re.compile(r"LEFT (SEMI|ANTI) JOIN")
-MIXED = Policy(small_table_bytes=1500, broadcast_bytes=512, gather_bytes=512)
+MIXED = Policy(small_table_bytes=1500, spread_bytes=0, broadcast_bytes=512, gather_bytes=512)
 """Reads the smaller tables whole, next to shares of the larger ones."""
 OPENINGS = {
     "tiny": cluster_runners.in_process(2, TINY),

@@ -18,7 +18,11 @@ def parquet(folder: Path, rows: pa.Table, count: int) -> FilesTable:
         pq.write_table(rows.slice(number * size, size), folder / f"{number}.parquet")
     paths = tuple(sorted(map(str, folder.glob("*.parquet"))))
     total = sum(Path(path).stat().st_size for path in paths)
-    scan = FileScan("parquet", paths, rows.schema, ".parquet", size_bytes=total, file_count=count)
+    each_column = (total // len(rows.schema),) * len(rows.schema)
+    scan = FileScan(
+        "parquet", paths, rows.schema, ".parquet", size_bytes=total, file_count=count,
+        column_bytes=each_column,
+    )  # fmt: skip
     known = {name: _range(rows[name]) for name in rows.column_names}
     ranges = tuple((name, each) for name, each in known.items() if each is not None)
     return FilesTable(rows.schema, (scan,), rows.num_rows, ranges=ranges)

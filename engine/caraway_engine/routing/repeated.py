@@ -104,7 +104,7 @@ class RepeatedPlanners:
         make: Callable[[frozenset[TableName]], Planner],
     ) -> RepeatedPlanner:
         """Return a planner; without a key, the statement is one that is not repeated."""
-        divided = cluster.divided(analysis.reads)
+        divided = cluster.divided(analysis.reads) | cluster.spread(analysis.reads)
         known = self._known_of(key, analysis, cluster) if key else _Known(analysis, cluster)
         return RepeatedPlanner(lambda: make(divided), divided, known.graphs)
 

@@ -1,6 +1,6 @@
 """The stage graph of a query: stages connected by exchanges. Values only."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -192,8 +192,26 @@ class Cluster:
         """Return the tables that tasks read in shares: those of which one read is large."""
         return frozenset(
             table
-            for table, found in reads.items()
-            if (facts := self.tables.get(table)) is not None
-            and facts.is_divisible
-            and not all(self.policy.is_small_table(facts.read_bytes(each)) for each in found)
+            for table, found in self._divisible(reads)
+            if not all(map(self.policy.is_small_table, found))
         )
+
+    def spread(self, reads: TableReads) -> frozenset[TableName]:
+        """Return the small tables that a stage reads in shares if it reads nothing else.
+
+        Only tables of files whose columns were measured, so that no database is asked twice.
+        """
+        return frozenset(
+            table
+            for table, found in self._divisible(reads)
+            if self.tables[table].column_bytes
+            and all(map(self.policy.is_small_table, found))
+            and any(map(self.policy.may_spread, found))
+        )
+
+    def _divisible(self, reads: TableReads) -> Iterator[tuple[TableName, list[float]]]:
+        """Yield the tables that can be divided, and the bytes of each read."""
+        for table, found in reads.items():
+            facts = self.tables.get(table)
+            if facts is not None and facts.is_divisible:
+                yield table, [facts.read_bytes(each) for each in found]

@@ -34,6 +34,7 @@ from caraway_engine.stages.relations import (
     append,
     body,
     field_of,
+    has_window,
     kind,
     project,
     subqueries,
@@ -70,7 +71,8 @@ class Planner:
         root = reword_own_equalities(plan.relations[0].root.input, self.functions)
         lowered = lower_semi_joins(root, self.functions)
         self._has_subqueries = any(any(True for _ in subqueries(body(rel))) for rel in walk(root))
-        self.divided = divided
+        self._small = cluster.spread(table_reads(root)) & divided
+        self.divided = divided - self._small
         self._root = group_before_joins(lowered, self.functions, schemas, self._may_group_first)
         self._visits = visits
         self._stages: dict[str, Stage] = {}
@@ -151,7 +153,7 @@ class Planner:
         Rows that seem too many for a broadcast are hash-partitioned by the keys at once. To do so
         after they have been measured takes a second stage, which reads and writes them again.
         """
-        hashed = None
+        part, hashed = self._spread(part), None
         if keys and self.cluster.policy.seems_large(part.size_bytes):
             count = count or self.cluster.partitions(part.size_bytes)
             part, hashed = _hashed(part, keys, count)
@@ -162,8 +164,17 @@ class Planner:
         self, part: StagePart, path: str, keys: Sequence[Expression], count: int, note: str
     ) -> Stage:
         """End a stage at this part that hash-partitions its rows by the key expressions."""
-        part, hashed = _hashed(part, keys, count)
+        part, hashed = _hashed(self._spread(part), keys, count)
         return self._stage(part, path + "#", hashed, note)
+
+    def _spread(self, part: StagePart) -> StagePart:
+        """Divide a small table among all tasks where its rows end a stage of their own."""
+        if not part.is_everywhere or part.readings or not _is_row_by_row(part.rel):
+            return part
+        tables = _tables(part.rel)
+        if len(tables) > 1 or self._small.isdisjoint(tables):
+            return part
+        return replace(part, layout="slots", count=self.cluster.slots, tables=frozenset(tables))
 
     def gathered(
         self, part: StagePart, path: str, note: str, top: TopRows | None = None
@@ -263,6 +274,14 @@ def _hashed(part: StagePart, keys: Sequence[Expression], count: int) -> tuple[St
 
 def _tables(root: Rel) -> list[TableName]:
     return [table_name(rel) for rel in walk(root) if kind(rel) == "read"]
+
+
+def _is_row_by_row(root: Rel) -> bool:
+    """Return whether each row of the result is made from one row of a table."""
+    return all(
+        kind(rel) in ("read", "filter") or (kind(rel) == "project" and not has_window(rel))
+        for rel in walk(root)
+    )
 
 
 def _is_whole_table(rel: Rel) -> bool:

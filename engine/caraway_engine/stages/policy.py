@@ -18,13 +18,15 @@ _FILTERED = 0.3
 class Policy:
     """Size thresholds for planning; `docs/performance.md` explains the values.
 
-    Each task reads a table in full if it needs at most `small_table_bytes` of its files. A join
+    Each task reads a table in full if it needs at most `small_table_bytes` of its files. A stage
+    that only filters such a table divides it if it needs at least `spread_bytes` of them. A join
     side up to `broadcast_bytes` is always broadcast. Rows up to `gather_bytes` are finished by one
     task. A hash partition holds about `partition_bytes`. The right side of a LEFT join is grouped
     before the join if it has a table with `grouped_first` times the rows of the left side.
     """
 
     small_table_bytes: int = 16 * MIB
+    spread_bytes: int = 4 * MIB
     broadcast_bytes: int = 16 * MIB
     gather_bytes: int = 16 * MIB
     partition_bytes: int = 128 * MIB
@@ -33,6 +35,10 @@ class Policy:
     def is_small_table(self, read_bytes: float) -> bool:
         """Return whether each task should read a table in full."""
         return read_bytes <= self.small_table_bytes
+
+    def may_spread(self, read_bytes: float) -> bool:
+        """Return whether tasks should divide a small table where it is read alone."""
+        return read_bytes >= self.spread_bytes
 
     def seems_large(self, estimate_bytes: float) -> bool:
         """Return whether to partition rows when they are first written, before they are measured.

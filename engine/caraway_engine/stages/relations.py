@@ -191,6 +191,11 @@ def project(rel: Rel, expressions: Sequence[Expression]) -> Rel:
     return new
 
 
+def has_window(rel: Rel) -> bool:
+    """Return whether a projection computes window functions."""
+    return any(each.WhichOneof("rex_type") == "window_function" for each in rel.project.expressions)
+
+
 def append(rel: Rel, expressions: Sequence[Expression]) -> Rel:
     """Wrap a relation so that the expressions follow its own columns."""
     own = [reference(index) for index in range(width(rel))]

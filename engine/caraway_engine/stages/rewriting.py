@@ -17,6 +17,7 @@ from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import (
     body,
     children,
+    has_window,
     join_type,
     kind,
     origins,
@@ -78,7 +79,7 @@ def _lowered(
 ) -> Rel | None:
     """Return the relation with the semi join inside it, or None if there is no join to pass."""
     if kind(rel) in ("project", "filter"):
-        if kind(rel) == "project" and _has_window(rel):
+        if kind(rel) == "project" and has_window(rel):
             return None
         below = [origins(rel)[column] for column in columns]
         if any(column is None or column >= width(children(rel)[0]) for column in below):
@@ -114,7 +115,3 @@ def _semi(
     ]
     new.join.expression.CopyFrom(joins.conjunction(pairs, functions))
     return new
-
-
-def _has_window(rel: Rel) -> bool:
-    return any(each.WhichOneof("rex_type") == "window_function" for each in rel.project.expressions)

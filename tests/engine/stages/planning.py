@@ -37,10 +37,11 @@ SCHEMAS = {
     ),
     "more": pa.schema({"id": pa.int64(), "dim": pa.int64(), "amount": pa.int32()}),
     "dims": pa.schema({"dim": pa.int64(), "label": pa.string_view()}),
+    "mids": pa.schema({"dim": pa.int64(), "label": pa.string_view()}),
     "odd": pa.schema({"id": pa.int64(), "s1_c0": pa.int64()}),
 }  # fmt: skip
 ROW_BYTES = 50
-SIZES = {"facts": LARGE, "more": LARGE // 2, "dims": MB, "odd": LARGE}
+SIZES = {"facts": LARGE, "more": LARGE // 2, "dims": MB, "mids": 10 * MB, "odd": LARGE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,17 @@ def planned_from(
     schemas = StageSchemas(made, inputs)
     tables = {
         TableName(name): TableFacts(
-            SIZES[name], len(SCHEMAS[name]), True, rows=SIZES[name] // ROW_BYTES
+            SIZES[name],
+            len(schema),
+            True,
+            rows=SIZES[name] // ROW_BYTES,
+            column_bytes={each: SIZES[name] // len(schema) for each in schema.names},
         )
-        for name in SCHEMAS
+        for name, schema in SCHEMAS.items()
     }
     cluster = Cluster(slots, 8 * 1024 * MB, tables)
-    divided = cluster.divided(table_reads(plan.relations[0].root.input))
+    reads = table_reads(plan.relations[0].root.input)
+    divided = cluster.divided(reads) | cluster.spread(reads)
     planner = Planner(plan, cluster, schemas, divided, VISITS)
     sizes: dict[str, Measured] = {}
     graphs = [planner.advance(sizes)]

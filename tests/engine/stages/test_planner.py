@@ -170,6 +170,46 @@ def test_a_whole_table_does_not_reduce_the_rows_that_refer_to_it() -> None:
     assert [reading.mode for reading in made.root.readings] == [ReadMode.PARTITION] * 2
 
 
+EXISTS = (
+    "SELECT m.label FROM mids m WHERE m.label > 'x' "
+    "AND {} (SELECT 1 FROM facts f WHERE f.dim = m.dim)"
+)
+
+
+@pytest.mark.parametrize("word", ["EXISTS", "NOT EXISTS"])
+def test_a_small_table_is_divided_where_a_stage_reads_it_alone(word: str) -> None:
+    made = planned(EXISTS.format(word), slots=3)
+
+    first = made.graph.stages["s1"]
+    assert (first.layout, first.count) == ("slots", 3)
+    assert first.tables == {"mids"}
+    assert made.root.readings[0].mode is ReadMode.OWN
+
+
+def test_a_tiny_table_is_not_divided() -> None:
+    made = planned(EXISTS.format("EXISTS").replace("mids", "dims"), slots=3)
+
+    assert made.graph.stages["s1"].layout == "single"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "(SELECT DISTINCT dim, label FROM mids)",
+        "(SELECT dim, row_number() OVER (ORDER BY dim) AS label FROM mids)",
+        "(SELECT * FROM mids LIMIT 10)",
+        "(SELECT a.dim, b.label FROM mids a JOIN dims b ON a.dim = b.dim)",
+    ],
+    ids=["groups", "window", "limit", "join"],
+)
+def test_a_small_table_of_which_rows_depend_on_others_is_not_divided(rows: str) -> None:
+    made = planned(
+        f"SELECT m.label FROM {rows} m LEFT JOIN facts f ON f.dim = m.dim", lambda _stage: MB
+    )
+
+    assert [each.layout for each in made.stages if "mids" in each.tables] == []
+
+
 def test_few_groups_are_put_together_by_one_task_and_many_by_their_hash() -> None:
     sql = "SELECT dim, sum(price) FROM facts GROUP BY dim"
 
