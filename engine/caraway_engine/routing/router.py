@@ -221,7 +221,7 @@ class Router:
             plan = analysis.plan
 
             def planner_of(divided: frozenset[TableName]) -> Planner:
-                return Planner(plan, cluster, schemas, divided, VISITS)
+                return Planner(plan, cluster, schemas, divided, VISITS, analysis.joined_rows)
 
             key = plans.key_of(question.statement)
             planner = self._planners.planner(key, analysis, cluster, planner_of)

@@ -50,13 +50,15 @@ class Analyses:
     def staged(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
         """Return the analysis of a kept plan that runs in stages, with its joins in a good order.
 
-        It is the given one, that of the plan as it is, if facts suggest no other order, or if the
-        plan cannot be divided in that order. Blocks while facts are read.
+        It is that of the plan as it is if facts suggest no other order, or if the plan cannot be
+        divided in that order. Blocks while facts are read.
         """
         if not is_repeatable(plan) or is_wide_listing(plan):
             return analysis
         if (known := self._kept.staged(plan)) is None:
             known = self._in_order(plan) or analysis
+            if rows := self._reruns.joined_rows(plan):
+                known = replace(known, joined_rows=rows)
             self._kept.note_staged(plan, known)
         return known
 

@@ -1,7 +1,7 @@
 """Analyses a planned statement: which tables it reads and whether it can be distributed."""
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.partitions import matching
 from caraway_core.partitions.keys import BucketKey
 from caraway_core.tables import TableSpec
+from caraway_engine.join_orders.joined_rows import JoinedRows
 from caraway_engine.remote import unfolding
 from caraway_engine.rows import coercion
 from caraway_engine.sharing import pruning
@@ -47,6 +48,8 @@ class Analysis:
     """What the filters of `plan` require of the tables that it reads."""
     is_answered: bool = False
     """True if a database answers the whole plan, and does more than to read and filter."""
+    joined_rows: JoinedRows = field(default_factory=dict)
+    """The estimated rows of joins, as far as facts are known."""
 
 
 def analyse(

@@ -16,6 +16,7 @@ from caraway_core.sqltext.explained import ExplainedStatement
 from caraway_engine.execution.contexts import Contexts, PlanRun
 from caraway_engine.execution.streams import OnWhole
 from caraway_engine.join_orders import DEFAULT, FactsOf, OrderPolicy, ordered
+from caraway_engine.join_orders.joined_rows import JoinedRows, joined_rows
 from caraway_engine.known_faults import names
 from caraway_engine.sessions import early_filters, sort_places
 from caraway_engine.sessions.plans import StatementPlan
@@ -75,6 +76,12 @@ class Reruns:
             with self._lock:
                 self._ordered[plan] = known
         return known
+
+    def joined_rows(self, plan: StatementPlan) -> JoinedRows:
+        """Return the estimated rows of the joins of a repeatable statement, by their tables."""
+        if not (plan.facts.has_join or plan.facts.has_subquery):
+            return {}
+        return joined_rows(self.ordered(plan), self._facts_of)
 
     def running(self, plan: StatementPlan) -> PlanRun:
         """Return how a repeatable statement runs."""

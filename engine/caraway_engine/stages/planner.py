@@ -6,8 +6,10 @@ exchange is chosen from measured sizes: the graph ends at the stage to be measur
 continues from there.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
@@ -45,6 +47,8 @@ from caraway_engine.stages.relations import (
 from caraway_engine.stages.rewriting import lower_semi_joins, reword_own_equalities
 from caraway_engine.stages.schemas import TypeSchemas
 
+_VALUE_BYTES = 16
+"""More bytes than most values take, so that only joins with few rows seem smaller by estimates."""
 Visit = Callable[["Planner", Rel, str], StagePart | None]
 """Plans a relation, at its path in the plan; None while something below it must be measured."""
 
@@ -62,8 +66,9 @@ class Planner:
         schemas: TypeSchemas,
         divided: frozenset[TableName],
         visits: Mapping[str, Visit],
+        joined_rows: Mapping[frozenset[TableName], float] = MappingProxyType({}),
     ) -> None:
-        """Take how each kind of relation is planned: `visits.VISITS`."""
+        """Take how each kind of relation is planned, `visits.VISITS`, and estimates of joins."""
         self.cluster = cluster
         self.schemas = schemas
         self.functions = Functions(plan)
@@ -75,6 +80,7 @@ class Planner:
         self.divided = divided - self._small
         self._root = group_before_joins(lowered, self.functions, schemas, self._may_group_first)
         self._visits = visits
+        self._joined_rows = joined_rows
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}
@@ -139,6 +145,14 @@ class Planner:
             readings += part.readings
             each.scalar.input.CopyFrom(part.rel)
         return (copy if is_whole else None), tuple(readings)
+
+    def joined_bytes(self, join: Rel) -> float:
+        """Estimate the size of the rows of a join; infinite if nothing is known."""
+        tables = _tables(join)
+        rows = self._joined_rows.get(frozenset(tables))
+        if rows is None or len(set(tables)) < len(tables):
+            return math.inf
+        return rows * width(join) * _VALUE_BYTES
 
     def kept(
         self,

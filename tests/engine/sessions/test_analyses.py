@@ -60,6 +60,13 @@ def test_groupings_that_a_join_looks_up_read_the_keys_first(of: Session) -> None
     assert (staged.tables, staged.written) == (plain.tables, None)
 
 
+def test_rows_of_joins_are_estimated(of: Session) -> None:
+    sql = "SELECT sum(v) FROM t JOIN p ON pk = k WHERE name = 'b'"
+    plain, staged = analysed(of, Statement(sql, {}))
+    assert plain.joined_rows == {}
+    assert 3 < staged.joined_rows[frozenset({T, P})] < 300
+
+
 def test_it_is_analysed_once(of: Session) -> None:
     statement = Statement(LOOKED_UP + " -- once", {})
     plain, staged = analysed(of, statement)
@@ -94,7 +101,7 @@ def test_order_that_cannot_be_divided_is_not_taken(
         return replace(plain, plan=None, objection="too deep")
 
     monkeypatch.setattr(distribution, "analyse", refused)
-    assert of.staged(Statement(LOOKED_UP, {}), plain) is plain
+    assert of.staged(Statement(LOOKED_UP, {}), plain).plan is plain.plan
 
 
 class ReorderedError(Exception):
@@ -114,6 +121,6 @@ def test_error_in_another_order_is_logged_and_none_of_the_statement(
     monkeypatch.setattr(distribution, "analyse", fails)
     with caplog.at_level("INFO", "caraway_engine.join_orders"):
         for text, plain in zip(texts, plains, strict=True):
-            assert of.staged(Statement(text, {}), plain) is plain
+            assert of.staged(Statement(text, {}), plain).plan is plain.plan
     assert [vars(each)["kind"] for each in caplog.records] == ["ReorderedError: Substrait error"]
     assert "secret" not in caplog.text

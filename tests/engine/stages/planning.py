@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
@@ -10,6 +11,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_engine.execution.contexts import CATALOG
+from caraway_engine.join_orders.joined_rows import JoinedRows
 from caraway_engine.stages import (
     Cluster,
     Measured,
@@ -98,16 +100,22 @@ def objection(sql: str) -> str | None:
 
 
 def planned(
-    sql: str, measure: Callable[[Stage], int] = lambda _stage: MB, slots: int = 2
+    sql: str,
+    measure: Callable[[Stage], int] = lambda _stage: MB,
+    slots: int = 2,
+    joined_rows: JoinedRows = MappingProxyType({}),
 ) -> Planned:
     """Plan to the end, each stage being as large as `measure` says."""
     plan, uncut = substrait(context()[0], sql)
     assert safety.objection(plan, uncut, Functions(plan)) is None
-    return planned_from(plan, measure, slots)
+    return planned_from(plan, measure, slots, joined_rows)
 
 
 def planned_from(
-    plan: Plan, measure: Callable[[Stage], int] = lambda _stage: MB, slots: int = 2
+    plan: Plan,
+    measure: Callable[[Stage], int] = lambda _stage: MB,
+    slots: int = 2,
+    joined_rows: JoinedRows = MappingProxyType({}),
 ) -> Planned:
     made, inputs = context()
     schemas = StageSchemas(made, inputs)
@@ -124,7 +132,7 @@ def planned_from(
     cluster = Cluster(slots, 8 * 1024 * MB, tables)
     reads = table_reads(plan.relations[0].root.input)
     divided = cluster.divided(reads) | cluster.spread(reads)
-    planner = Planner(plan, cluster, schemas, divided, VISITS)
+    planner = Planner(plan, cluster, schemas, divided, VISITS, joined_rows)
     sizes: dict[str, Measured] = {}
     graphs = [planner.advance(sizes)]
     while graphs[-1].root is None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caraway_core.ids import TableName
 from caraway_engine.stages import ReadMode, Stage
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from tests.engine.stages.planner_statements import STATEMENTS
@@ -95,6 +96,21 @@ def test_a_side_measured_small_is_broadcast_to_the_shares_of_the_other() -> None
     assert [stage.tables for stage in made.graph.stages.values()] == [{"more"}]
     assert made.root.tables == {"facts"}
     assert [reading.mode for reading in made.root.readings] == [ReadMode.ALL]
+
+
+def test_a_join_of_few_rows_is_the_small_side_of_the_next_one() -> None:
+    sql = (
+        "SELECT m.amount, f.word FROM facts f JOIN dims d ON f.dim = d.dim "
+        "JOIN more m ON f.id = m.id WHERE d.label = 'x'"
+    )
+    rows = {frozenset(map(TableName, ("facts", "dims"))): 1000.0}
+
+    few, plain = planned(sql, joined_rows=rows), planned(sql)
+
+    assert few.graph.stages["s1"].tables == {"facts"}
+    assert few.root.tables == {"more"}
+    assert plain.graph.stages["s1"].tables == {"more"}
+    assert plain.root.tables == {"facts"}
 
 
 def test_a_side_measured_large_is_parted_by_hash_with_the_other() -> None:
