@@ -14,7 +14,7 @@ _FILTERED = 0.3
 """The assumed selectivity of a filter. No important decision depends on it alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Size thresholds for planning; `docs/performance.md` explains the values.
 

@@ -94,10 +94,10 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
 
 def policy(settings: manifests.RuntimeSettings) -> Policy:
     """Return what the manifest says of how queries are distributed in a cluster."""
-    distribution_settings = settings.query.distribution
+    sizes = settings.query.distribution
     return Policy(
-        distribution_settings.small_table_bytes,
-        distribution_settings.broadcast_bytes,
-        distribution_settings.gather_bytes,
-        distribution_settings.partition_bytes,
+        small_table_bytes=sizes.small_table_bytes,
+        broadcast_bytes=sizes.broadcast_bytes,
+        gather_bytes=sizes.gather_bytes,
+        partition_bytes=sizes.partition_bytes,
     )

@@ -64,7 +64,7 @@ def test_rows_of_joins_are_estimated(of: Session) -> None:
     sql = "SELECT sum(v) FROM t JOIN p ON pk = k WHERE name = 'b'"
     plain, staged = analysed(of, Statement(sql, {}))
     assert plain.joined_rows == {}
-    assert 3 < staged.joined_rows[frozenset({T, P})] < 300
+    assert 0 < staged.joined_rows[frozenset({T, P})] < 3_000
 
 
 def test_it_is_analysed_once(of: Session) -> None:
