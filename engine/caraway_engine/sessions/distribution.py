@@ -20,7 +20,7 @@ from caraway_engine.rows import coercion
 from caraway_engine.sharing import pruning
 from caraway_engine.stages import Buckets, TableFacts, TableReads, safety
 from caraway_engine.stages.functions import Functions
-from caraway_engine.stages.planner import table_reads
+from caraway_engine.stages.reads import table_reads
 from caraway_engine.stages.relations import kind, table_name, walk
 from caraway_engine.statements import plan_facts
 from caraway_engine.statements.plan_facts import Operation, PlanFacts

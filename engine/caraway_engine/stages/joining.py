@@ -205,7 +205,7 @@ def _are_aligned(left: _Side, right: _Side) -> bool:
 
 
 def _put_together(planner: Planner, rel: Rel, left: StagePart, right: StagePart) -> StagePart:
-    size = min(max(left.size_bytes, right.size_bytes), planner.joined_bytes(rel))
+    size = min(max(left.size_bytes, right.size_bytes), planner.estimates.joined_bytes(rel))
     sides = planner.naming.apart(left.rel, right.rel, join_type(rel))
     part = joined(with_children(rel, sides), (left, right), size)
     groups = {each.group for each in (left, right) if not each.is_everywhere}

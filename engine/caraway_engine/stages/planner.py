@@ -6,7 +6,6 @@ exchange is chosen from measured sizes: the graph ends at the stage to be measur
 continues from there.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -15,7 +14,7 @@ from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
-from caraway_engine.stages import naming
+from caraway_engine.stages import reads
 from caraway_engine.stages.early_groups import group_before_joins
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.graph import (
@@ -26,7 +25,6 @@ from caraway_engine.stages.graph import (
     ReadMode,
     Stage,
     StageGraph,
-    TableReads,
     TopRows,
 )
 from caraway_engine.stages.inputs import INPUT_PREFIX
@@ -36,19 +34,16 @@ from caraway_engine.stages.relations import (
     append,
     body,
     field_of,
-    has_window,
     kind,
     project,
     subqueries,
-    table_name,
     walk,
     width,
 )
 from caraway_engine.stages.rewriting import lower_semi_joins, reword_own_equalities
+from caraway_engine.stages.row_estimates import RowEstimates
 from caraway_engine.stages.schemas import TypeSchemas
 
-_VALUE_BYTES = 16
-"""More bytes than most values take, so that only joins with few rows seem smaller by estimates."""
 Visit = Callable[["Planner", Rel, str], StagePart | None]
 """Plans a relation, at its path in the plan; None while something below it must be measured."""
 
@@ -76,33 +71,18 @@ class Planner:
         root = reword_own_equalities(plan.relations[0].root.input, self.functions)
         lowered = lower_semi_joins(root, self.functions)
         self._has_subqueries = any(any(True for _ in subqueries(body(rel))) for rel in walk(root))
-        self._small = cluster.spread(table_reads(root)) & divided
+        self._small = cluster.spread(reads.table_reads(root)) & divided
         self.divided = divided - self._small
-        self._root = group_before_joins(lowered, self.functions, schemas, self._may_group_first)
+        self.estimates = RowEstimates(cluster, self.divided, joined_rows)
+        self._root = group_before_joins(
+            lowered, self.functions, schemas, self.estimates.may_group_first
+        )
         self._visits = visits
-        self._joined_rows = joined_rows
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}
         self._parts: dict[str, StagePart] = {}
         self._without_columns: set[str] = set()
-
-    def _may_group_first(self, left: Rel, right: Rel) -> bool:
-        """Return whether tasks divide the right side, and many of its rows may match each row.
-
-        Rows of a left side that is not a whole table reduce the right side instead.
-        """
-        if not _is_whole_table(left) or self.divided.isdisjoint(_tables(right)):
-            return False
-        of_left, of_right = self._most_rows(left), self._most_rows(right)
-        return self.cluster.policy.may_group_first(of_left, of_right)
-
-    def _most_rows(self, root: Rel) -> int | None:
-        """Return the rows of the largest table that is read, or None if any is not known."""
-        facts = [self.cluster.tables.get(each) for each in _tables(root)]
-        rows = [None if each is None else each.rows for each in facts]
-        known = [each for each in rows if each is not None]
-        return max(known, default=0) if len(known) == len(rows) else None
 
     def advance(self, finished: Mapping[str, Measured]) -> StageGraph:
         """Plan as far as the sizes of finished stages allow.
@@ -146,14 +126,6 @@ class Planner:
             each.scalar.input.CopyFrom(part.rel)
         return (copy if is_whole else None), tuple(readings)
 
-    def joined_bytes(self, join: Rel) -> float:
-        """Estimate the size of the rows of a join; infinite if nothing is known."""
-        tables = _tables(join)
-        rows = self._joined_rows.get(frozenset(tables))
-        if rows is None or len(set(tables)) < len(tables):
-            return math.inf
-        return rows * width(join) * _VALUE_BYTES
-
     def kept(
         self,
         part: StagePart,
@@ -183,9 +155,9 @@ class Planner:
 
     def _spread(self, part: StagePart) -> StagePart:
         """Divide a small table among all tasks where its rows end a stage of their own."""
-        if not part.is_everywhere or part.readings or not _is_row_by_row(part.rel):
+        if not part.is_everywhere or part.readings or not reads.is_row_by_row(part.rel):
             return part
-        tables = _tables(part.rel)
+        tables = reads.tables(part.rel)
         if len(tables) > 1 or self._small.isdisjoint(tables):
             return part
         return replace(part, layout="slots", count=self.cluster.slots, tables=frozenset(tables))
@@ -267,15 +239,6 @@ class Planner:
         return stage
 
 
-def table_reads(root: Rel) -> TableReads:
-    """Return the columns that each read takes of its table."""
-    found: dict[TableName, set[frozenset[str]]] = {}
-    for rel in walk(root):
-        if kind(rel) == "read":
-            found.setdefault(table_name(rel), set()).add(naming.columns_read(rel))
-    return found
-
-
 def _hashed(part: StagePart, keys: Sequence[Expression], count: int) -> tuple[StagePart, Hashed]:
     """Return a part with a column for each key, and how to partition its rows by them."""
     columns = [field_of(each) for each in keys]
@@ -284,25 +247,6 @@ def _hashed(part: StagePart, keys: Sequence[Expression], count: int) -> tuple[St
     added = iter(range(width(part.rel), width(part.rel) + len(computed)))
     indices = tuple(next(added) if column is None else column for column in columns)
     return replace(part, rel=rel), Hashed(indices, count, len(computed))
-
-
-def _tables(root: Rel) -> list[TableName]:
-    return [table_name(rel) for rel in walk(root) if kind(rel) == "read"]
-
-
-def _is_row_by_row(root: Rel) -> bool:
-    """Return whether each row of the result is made from one row of a table."""
-    return all(
-        kind(rel) in ("read", "filter") or (kind(rel) == "project" and not has_window(rel))
-        for rel in walk(root)
-    )
-
-
-def _is_whole_table(rel: Rel) -> bool:
-    return all(
-        kind(each) == "project" or (kind(each) == "read" and not each.read.HasField("filter"))
-        for each in walk(rel)
-    )
 
 
 def _one() -> Expression:

@@ -23,7 +23,8 @@ from caraway_engine.stages import (
 from caraway_engine.stages.fragments import Inputs
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_SCHEMA
-from caraway_engine.stages.planner import Planner, table_reads
+from caraway_engine.stages.planner import Planner
+from caraway_engine.stages.reads import table_reads
 from caraway_engine.stages.stage_schemas import StageSchemas
 from caraway_engine.stages.visits import VISITS
 from caraway_engine.statements import plan_facts
