@@ -135,10 +135,15 @@ class Estimator:
             return left.kept(_KEPT_BY_SEMI)
         if kind.startswith("Right") and kind != "Right":
             return right.kept(_KEPT_BY_SEMI)
-        rows = left.rows * right.rows
-        for mine, its in node.variant.on():
-            names = expressions.column(mine) or "", expressions.column(its) or ""
-            rows /= max(left.distinct(names[0]), right.distinct(names[1]))
+        pairs = [
+            tuple(expressions.column(each) or "" for each in pair) for pair in node.variant.on()
+        ]
+        # Several columns together have at most as many values as their side has rows.
+        values = max(
+            min(side.rows, prod(side.distinct(pair[place]) for pair in pairs))
+            for place, side in enumerate((left, right))
+        )
+        rows = left.rows * right.rows / values
         least = {"Left": left.rows, "Right": right.rows, "Full": max(left.rows, right.rows)}
         rows = max(rows, least.get(kind, 1.0))
         both = {**left.columns, **right.columns}

@@ -7,7 +7,7 @@ from caraway_engine.join_orders import joined_rows
 from caraway_engine.join_orders.joined_rows import JoinedRows
 from tests.engine.join_orders.made import context, facts_of
 
-FACTS, MIDDLE, KINDS = map(TableName, ("facts", "middle", "kinds"))
+FACTS, OTHERS, MIDDLE, KINDS = map(TableName, ("facts", "others", "middle", "kinds"))
 JOINED = (
     "SELECT sum(v) FROM facts JOIN middle ON facts.d = middle.d JOIN kinds ON middle.k = kinds.k "
     "WHERE name = 'n3'"
@@ -28,6 +28,12 @@ def test_rows_are_those_of_the_tables_of_a_join() -> None:
     assert rows.keys() == {frozenset({FACTS, MIDDLE}), frozenset({FACTS, MIDDLE, KINDS})}
     assert rows[frozenset({FACTS, MIDDLE})] == pytest.approx(60_000, rel=0.3)
     assert rows[frozenset({FACTS, MIDDLE, KINDS})] == pytest.approx(1_200, rel=0.5)
+
+
+def test_several_keys_have_at_most_as_many_values_as_there_are_rows() -> None:
+    rows = rows_of("SELECT count(*) FROM facts JOIN others ON facts.f = others.f AND v = w")
+
+    assert rows[frozenset({FACTS, OTHERS})] == pytest.approx(60_000, rel=0.3)
 
 
 def test_a_join_of_a_table_with_itself_is_left_out() -> None:
