@@ -25,10 +25,21 @@ from tests.kit.faults import HauntedFleet
 from tests.kit.values import WalledEngine
 
 EAGER = Policy(
-    small_table_bytes=0, broadcast_bytes=0, gather_bytes=0, partition_bytes=1 << 20, grouped_first=0
+    small_table_bytes=0,
+    spread_bytes=0,
+    broadcast_bytes=0,
+    gather_bytes=0,
+    partition_bytes=1 << 20,
+    grouped_first=0,
 )
 """Limits that distribute every statement that allows it, with hash partitioning."""
-TINY = Policy(small_table_bytes=0, broadcast_bytes=1 << 16, gather_bytes=1 << 12, grouped_first=0)
+TINY = Policy(
+    small_table_bytes=0,
+    spread_bytes=0,
+    broadcast_bytes=1 << 16,
+    gather_bytes=1 << 12,
+    grouped_first=0,
+)
 """Limits that distribute tables of any size, with exchanges as for large ones."""
 
 

@@ -141,7 +141,9 @@ def _reduced(
         return None
     left_size = float(measured.size_bytes)
     if cluster.may_broadcast(left_size, size):
-        own_small = planner.reading(stage, ReadMode.OWN, size)
+        # Few rows are joined by one task, so that no other has to put results together.
+        mode = ReadMode.OWN if cluster.policy.may_spread(size + left_size) else ReadMode.ALL
+        own_small = planner.reading(stage, mode, size)
         return own_small, planner.reading(kept, ReadMode.ALL, left_size)
     count = kept.partitions(cluster.partitions(min(size, left_size)))
     return (

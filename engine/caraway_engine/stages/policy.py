@@ -19,10 +19,11 @@ class Policy:
     """Size thresholds for planning; `docs/performance.md` explains the values.
 
     Each task reads a table in full if it needs at most `small_table_bytes` of its files. A stage
-    that only filters such a table divides it if it needs at least `spread_bytes` of them. A join
-    side up to `broadcast_bytes` is always broadcast. Rows up to `gather_bytes` are finished by one
-    task. A hash partition holds about `partition_bytes`. The right side of a LEFT join is grouped
-    before the join if it has a table with `grouped_first` times the rows of the left side.
+    that only filters such a table divides it if it needs at least `spread_bytes` of them, and fewer
+    bytes of rows that were reduced are joined by one task. A join side up to `broadcast_bytes` is
+    always broadcast. Rows up to `gather_bytes` are finished by one task. A hash partition holds
+    about `partition_bytes`. The right side of a LEFT join is grouped before the join if it has a
+    table with `grouped_first` times the rows of the left side.
     """
 
     small_table_bytes: int = 16 * MIB
@@ -37,7 +38,7 @@ class Policy:
         return read_bytes <= self.small_table_bytes
 
     def may_spread(self, read_bytes: float) -> bool:
-        """Return whether tasks should divide a small table where it is read alone."""
+        """Return whether tasks should divide a small table, or few rows that are joined."""
         return read_bytes >= self.spread_bytes
 
     def seems_large(self, estimate_bytes: float) -> bool:

@@ -168,16 +168,26 @@ def test_partitions_that_turn_out_too_few_are_made_again() -> None:
 def test_a_small_preserved_side_reduces_the_other_before_they_meet() -> None:
     sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id WHERE m.amount > 3"
 
-    made = planned(sql)
+    made = planned(sql, lambda _stage: 3 * MB)
 
     assert "rows that have a match" in made.notes()
+    assert made.root.layout == "slots"
     assert made.root.readings[0].mode is ReadMode.OWN
+
+
+def test_few_rows_of_a_reduced_join_are_joined_by_one_task() -> None:
+    sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id WHERE m.amount > 3"
+
+    made = planned(sql, lambda _stage: MB)
+
+    assert made.root.layout == "single"
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.ALL] * 2
 
 
 def test_a_whole_table_does_not_reduce_the_rows_that_refer_to_it() -> None:
     sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id"
 
-    made = planned(sql)
+    made = planned(sql, lambda _stage: 3 * MB)
     assert made.notes() == ["one side of a join", "one side of a join"]
     assert [reading.mode for reading in made.root.readings] == [ReadMode.OWN, ReadMode.ALL]
 
@@ -194,7 +204,7 @@ EXISTS = (
 
 @pytest.mark.parametrize("word", ["EXISTS", "NOT EXISTS"])
 def test_a_small_table_is_divided_where_a_stage_reads_it_alone(word: str) -> None:
-    made = planned(EXISTS.format(word), slots=3)
+    made = planned(EXISTS.format(word), lambda _stage: 3 * MB, slots=3)
 
     first = made.graph.stages["s1"]
     assert (first.layout, first.count) == ("slots", 3)
