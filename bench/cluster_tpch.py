@@ -24,11 +24,11 @@ class _Rival:
 
 
 _RIVALS: Mapping[str, _Rival] = {
-    "plain": _Rival("plain DataFusion, 2 threads", children.plain, 1.15, 2.0),
+    "plain": _Rival("plain DataFusion, 2 threads", children.plain, 1.05, 1.5),
     "daft": _Rival(
         "Daft on Ray, 2 CPUs",
         lambda folder: children.other("daft_on_ray", data.plain_strings(folder)),
-        0.35,
+        0.5,
     ),
     "spark": _Rival("Spark local[2]", lambda folder: children.other("spark", folder), 0.2),
 }
