@@ -22,6 +22,7 @@ from caraway_engine.sharing import shares
 from caraway_engine.stages import fragments
 from tests.engine.sharing.shared_numbers import NAMES, ROWS, numbers
 from tests.engine.stages.fragment_rows import tuples
+from tests.kit.deadlines import until
 from tests.kit.engine import session
 from tests.kit.fragments import rows_of, task
 
@@ -233,4 +234,5 @@ async def test_a_stream_that_is_closed_closes_its_files(over: Session) -> None:
     await stream.aclose()
     del stream
     gc.collect()
-    assert not _memory_files()
+    # A thread of the engine may hold the plan for a moment after its stream is closed.
+    until(lambda: not _memory_files(), "the files are closed", 10)

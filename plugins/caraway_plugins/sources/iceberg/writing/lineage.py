@@ -28,7 +28,7 @@ def is_kept(version: int) -> bool:
     return version >= _FIRST
 
 
-class Lineage:
+class RowLineage:
     """The lineage of the rows of a snapshot."""
 
     def __init__(self, placed: PlacedIcebergTable) -> None:

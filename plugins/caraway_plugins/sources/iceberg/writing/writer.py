@@ -22,7 +22,7 @@ from caraway_plugins.sources.iceberg.writing import commits, row_files, written
 from caraway_plugins.sources.iceberg.writing.adding import AddedRows, WritingStatement
 from caraway_plugins.sources.iceberg.writing.commits import Base, SnapshotWrite
 from caraway_plugins.sources.iceberg.writing.creating import IcebergCreation, IcebergDrop
-from caraway_plugins.sources.iceberg.writing.lineage import FIELDS, Lineage, is_kept
+from caraway_plugins.sources.iceberg.writing.lineage import FIELDS, RowLineage, is_kept
 
 _WITH_DELETES = 2
 """The version of the format in which files of positions delete rows of others.
@@ -117,7 +117,7 @@ class IcebergReplacement(WritingStatement):
         return self._write_rows(write, self._given(rows))
 
     def _written(self, write: SnapshotWrite, batches: Iterator[pa.RecordBatch]) -> int:
-        lineage = Lineage(self._placed) if is_kept(write.version) else None
+        lineage = RowLineage(self._placed) if is_kept(write.version) else None
         added, count = AddedRows(write, FIELDS if lineage else ()), 0
         names = self._table.schema.names
         places: dict[str, list[np.ndarray]] = defaultdict(list)
@@ -154,7 +154,7 @@ class IcebergReplacement(WritingStatement):
         return found
 
     def _left(
-        self, gone: dict[str, np.ndarray], lineage: Lineage | None
+        self, gone: dict[str, np.ndarray], lineage: RowLineage | None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the other rows of files that lose rows."""
         names = self._table.schema.names
