@@ -4,8 +4,10 @@ import logging
 from collections.abc import Iterator
 from zlib import crc32
 
+import duckdb
 import pytest
 
+from caraway_core.tables import FilesTable
 from caraway_engine.known_faults import planning
 from caraway_engine.stages import Policy
 from tests.differential import (
@@ -15,6 +17,7 @@ from tests.differential import (
     duckdb_runner,
     foreign_runners,
     postgres_runner,
+    random_orders,
     runners,
     small_tables,
     sqlite_runner,
@@ -25,6 +28,7 @@ from tests.differential.datasets import Dataset
 from tests.differential.loading import Case
 from tests.differential.runners import Opening
 from tests.kit.clusters import EAGER, TINY
+from tests.kit.tables import parquet
 
 RUNNERS = {
     **runners.RUNNERS,
@@ -111,3 +115,19 @@ def opening(request: pytest.FixtureRequest) -> Opening:
 def on_small(opening: Opening, small: Dataset, small_reference: Runner) -> Iterator[Pair]:
     with asking.opened(opening, small) as runner:
         yield Pair(small_reference, runner)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FilesTable]:
+    """Return the tables of random joins, in files."""
+    folder = tmp_path_factory.mktemp("random_orders")
+    return {name: parquet(folder / name, each, 2) for name, each in random_orders.tables().items()}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Return a DuckDB over the tables of random joins."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for name, each in random_orders.tables().items():
+            connection.register(name, each)
+        yield connection

@@ -1,6 +1,6 @@
 """Groupings of LEFT joins in stages have DuckDB's rows, wherever the rows are grouped."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +14,8 @@ from caraway_core.tables import FilesTable
 from caraway_engine.stages import Policy, early_groups
 from tests.differential.comparing import unmatched
 from tests.differential.grouped_joins import statement
-from tests.differential.random_orders import tables
 from tests.differential.rows import of_table as rows_of
 from tests.kit.clusters import EAGER, TINY, InProcessCluster, in_process_cluster
-from tests.kit.tables import parquet
 
 pytestmark = pytest.mark.answers
 
@@ -25,20 +23,6 @@ QUICK, LONG = 100, 3_000
 LEAST_GROUPED_FIRST = 0.2
 """The share of the statements whose right side is grouped before the join."""
 MIXED = replace(TINY, small_table_bytes=1500, spread_bytes=0, broadcast_bytes=512)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FilesTable]:
-    folder = tmp_path_factory.mktemp("grouped")
-    return {name: parquet(folder / name, each, 2) for name, each in tables().items()}
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        for name, each in tables().items():
-            connection.register(name, each)
-        yield connection
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Random joins have DuckDB's rows in any order of the joins that chance chooses."""
 
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,31 +13,16 @@ from caraway_core.errors import QueryError
 from caraway_core.statements import Statement
 from caraway_core.tables import FilesTable
 from caraway_engine.sessions.sessions import Session
-from tests.differential.random_orders import JoinStatement, tables
+from tests.differential.random_orders import JoinStatement
 from tests.differential.runners import by_chance
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.engine import rows, session
-from tests.kit.tables import parquet
 
 pytestmark = pytest.mark.answers
 
 QUICK, LONG, LONG_IN_STAGES = 100, 3_000, 1_000
 LEAST_ACCEPTED, LEAST_CHANGED = 0.9, 0.4
 """Shares of the statements: those that the engine answers, and those whose plans change."""
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FilesTable]:
-    folder = tmp_path_factory.mktemp("orders")
-    return {name: parquet(folder / name, each, 2) for name, each in tables().items()}
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        for name, each in tables().items():
-            connection.register(name, each)
-        yield connection
 
 
 class Checked:
