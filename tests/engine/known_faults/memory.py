@@ -1,18 +1,18 @@
 """Asks statements over the tables of the faults in memory: of the engine itself, and mended."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 from datafusion import DataFrame, SessionConfig, SessionContext
 
+from caraway_core.statements import Statement
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine import known_faults
 from caraway_engine.sessions.sessions import Session
 from tests.engine.known_faults import tables
-from tests.kit.engine import rows as rows_of
 from tests.kit.engine import session
 
 _NOTHING: Mapping[str, Any] = {}
@@ -59,7 +59,11 @@ def _rows(frame: DataFrame) -> Rows:
 
 
 def _in_order(frame: DataFrame) -> Rows:
-    batches = [batch.to_pyarrow() for batch in frame.execute_stream()]
+    return _tuples(batch.to_pyarrow() for batch in frame.execute_stream())
+
+
+def _tuples(batches: Iterable[pa.RecordBatch]) -> Rows:
+    # Columns of one name stay, which are one key of a dictionary.
     return [
         row
         for batch in batches
@@ -73,6 +77,11 @@ def session_over(tables: Mapping[str, pa.Table], views: Mapping[str, str]) -> Se
         name: MemoryTable(rows.schema, rows) for name, rows in tables.items()
     }
     return session({**specs, **views})
+
+
+async def rows_of(over: Session, sql: str) -> Rows:
+    """Return the rows of a statement, in their order."""
+    return _tuples([batch async for batch in over.start(Statement(sql, {}))])
 
 
 def duckdb_over(
@@ -92,6 +101,6 @@ def check_same(over: Session, duck: duckdb.DuckDBPyConnection, sql: str, meaning
 
     `meaning` is the statement for DuckDB if that is another one.
     """
-    found = [tuple(row.values()) for row in asyncio.run(rows_of(over, sql))]
+    found = asyncio.run(rows_of(over, sql))
     right = duck.sql(meaning or sql).fetchall()
     assert sorted(found, key=str) == sorted(right, key=str), sql

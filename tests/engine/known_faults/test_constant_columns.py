@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 from datafusion import SessionContext
@@ -15,6 +14,7 @@ from caraway_engine.known_faults.expression_types import Types
 from tests.differential import asking, datasets, runners
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
+from tests.engine.known_faults.memory import duckdb_over
 
 ROWS = pa.table({
     "k": pa.array([1, 2, 2, 3, None], pa.int64()),
@@ -48,10 +48,7 @@ def test_rows_are_found(labelled: Runner, relation: str, inner: str, where: str)
     sql = f"SELECT x, d, k, s FROM {relation.format(inner)} WHERE {where}"
     answer = labelled.outcome(sql)
     assert isinstance(answer, pa.Table), answer
-    judge = duckdb.connect()
-    judge.register("t", ROWS)
-    judge.execute(f"CREATE VIEW labelled AS {VIEWS['labelled']}")
-    expected = judge.execute(sql).fetchall()
+    expected = duckdb_over({"t": ROWS}, VIEWS).execute(sql).fetchall()
     found = zip(*(column.to_pylist() for column in answer.columns), strict=True)
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
 

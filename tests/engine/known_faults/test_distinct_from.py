@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from caraway_engine.known_faults import distinct_from
 from caraway_engine.sessions.sessions import Session
-from tests.kit.engine import memory, rows, session
+from tests.engine.known_faults.memory import session_over
+from tests.kit.engine import rows
 
 CHOICES = [True, False, None]
 ROWS = pa.table(
@@ -40,7 +41,7 @@ def conditions(draw: st.DrawFn) -> str:
 
 @pytest.fixture(scope="module")
 def made() -> Session:
-    return session({"t": memory(**{name: ROWS.column(name) for name in "pqr"})})
+    return session_over({"t": ROWS}, {})
 
 
 @settings(max_examples=60)

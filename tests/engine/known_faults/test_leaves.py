@@ -1,7 +1,6 @@
 """Fields of structs that are read above columns with the names of others: as in DuckDB."""
 
 import asyncio
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -10,11 +9,10 @@ from datafusion import SessionContext
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from caraway_core.statements import Statement
 from caraway_engine.known_faults import leaves
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.statements import plan_facts
-from tests.engine.known_faults.memory import duckdb_over, session_over
+from tests.engine.known_faults.memory import duckdb_over, rows_of, session_over
 from tests.kit import generating
 
 _STRUCTS = [{"a": 1, "b": "x"}, {"a": None, "b": "y"}, {"a": -2, "b": None}, {"a": 1, "b": "y"}]
@@ -68,7 +66,8 @@ def test_generated_statements_are_answered_as_by_duckdb(
     of: Session, duck: duckdb.DuckDBPyConnection
 ) -> None:
     def check(sql: str) -> None:
-        assert asyncio.run(_rows(of, sql)) == sorted(map(str, duck.sql(sql).fetchall())), sql
+        found = asyncio.run(rows_of(of, sql))
+        assert sorted(map(str, found)) == sorted(map(str, duck.sql(sql).fetchall())), sql
 
     generating.check_same(statements(), 300, check)
 
@@ -78,7 +77,7 @@ async def test_a_random_field_is_computed_once(of: Session) -> None:
         "SELECT bool_and(s['r'] = f) FROM (SELECT s, s['r'] AS f FROM (SELECT named_struct('r', "
         "random()) AS s FROM n) i) o"
     )
-    assert await _rows(of, sql) == ["(True,)"]
+    assert await rows_of(of, sql) == [(True,)]
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +113,3 @@ def test_the_engine_still_takes_the_other_column(context: SessionContext) -> Non
     """If this fails, the engine was mended, and `leaves` may go."""
     sql = "SELECT a, s['b'] AS x FROM (SELECT -a AS a, s FROM n WHERE a > 1) q"
     assert context.sql(sql).to_pydict() == {"a": [2], "x": ["y"]}
-
-
-async def _rows(of: Session, sql: str) -> list[str]:
-    batches: list[Any] = [batch async for batch in of.start(Statement(sql, {}))]
-    return sorted(
-        str(row)
-        for batch in batches
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    )

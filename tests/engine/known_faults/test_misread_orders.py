@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from caraway_engine.known_faults import misread_orders
 from caraway_engine.sessions.sessions import Session
-from tests.engine.known_faults.memory import Asked
-from tests.kit.engine import memory, rows, session
+from tests.engine.known_faults.memory import Asked, session_over
+from tests.kit.engine import rows
 
 _CHANCE = Random(1)
 _FIRST = dt.datetime(2024, 1, 1)
@@ -55,11 +55,9 @@ SHAPES = st.sampled_from([
 
 @pytest.fixture(scope="module")
 def made() -> Session:
-    columns = {name: ROWS.column(name) for name in ROWS.column_names}
-    return session({
-        "t": memory(**columns),
-        "sorted": "SELECT * FROM (SELECT * FROM t ORDER BY moment LIMIT 1000) q",
-    })  # fmt: skip
+    return session_over(
+        {"t": ROWS}, {"sorted": "SELECT * FROM (SELECT * FROM t ORDER BY moment LIMIT 1000) q"}
+    )
 
 
 @settings(max_examples=150)

@@ -1,6 +1,5 @@
 """Joins by `=` and by IS NOT DISTINCT FROM do not change what NULL equals in each other."""
 
-import asyncio
 from random import Random
 
 import duckdb
@@ -14,6 +13,7 @@ from caraway_engine.known_faults import null_keys, scopes, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.sessions.sessions import Session
 from tests.differential.asking import Runner
+from tests.engine.known_faults.memory import check_same, duckdb_over, session_over
 from tests.kit.engine import memory, rows, session
 
 _CHANCE = Random(1)
@@ -43,21 +43,12 @@ TABLES = {"a": _rows(), "b": _rows()}
 
 @pytest.fixture(scope="module")
 def made() -> Session:
-    tables = {
-        name: memory(**{column: table.column(column) for column in table.column_names})
-        for name, table in TABLES.items()
-    }
-    return session({**tables, **_VIEWS})
+    return session_over(TABLES, _VIEWS)
 
 
 @pytest.fixture(scope="module")
 def judge() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    for name, table in TABLES.items():
-        connection.register(name, table)
-    for name, sql in _VIEWS.items():
-        connection.execute(f"CREATE VIEW {name} AS {sql}")
-    return connection
+    return duckdb_over(TABLES, _VIEWS)
 
 
 @st.composite
@@ -89,8 +80,7 @@ def joined(draw: st.DrawFn) -> str:
 def test_joins_keep_what_null_equals(
     made: Session, judge: duckdb.DuckDBPyConnection, sql: str
 ) -> None:
-    (found,) = asyncio.run(rows(made, sql))
-    assert tuple(found.values()) == judge.execute(sql).fetchone()
+    check_same(made, judge, sql)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from caraway_core.errors import InvalidQueryError, QueryError
-from caraway_core.statements import Statement
-from caraway_core.tables import MemoryTable
 from caraway_engine.known_faults import pulled_up
 from caraway_engine.sessions.sessions import Session
+from tests.engine.known_faults.memory import duckdb_over, rows_of, session_over
 from tests.kit import generating
-from tests.kit.engine import session
 
 TABLES = {
     "t": pa.table({"k": pa.array([1, 2, 2, None, 3], pa.int64()), "v": [1, 2, 3, 4, 2]}),
@@ -56,15 +54,12 @@ def statements(draw: DrawFn) -> str:
 
 @pytest.fixture(scope="module")
 def of() -> Session:
-    return session({name: MemoryTable(rows.schema, rows) for name, rows in TABLES.items()})
+    return session_over(TABLES, {})
 
 
 @pytest.fixture(scope="module")
 def duck() -> duckdb.DuckDBPyConnection:
-    made = duckdb.connect(config={"threads": 1})
-    for name, rows in TABLES.items():
-        made.register(name, rows)
-    return made
+    return duckdb_over(TABLES)
 
 
 def test_generated_subqueries_are_right_or_refused(
@@ -79,7 +74,7 @@ def test_generated_subqueries_are_right_or_refused(
         except duckdb.Error:
             return
         try:
-            found = asyncio.run(_rows(of, sql))
+            found = asyncio.run(rows_of(of, sql))
         except QueryError as error:
             assert isinstance(error, InvalidQueryError), sql
             return
@@ -112,7 +107,7 @@ def test_generated_subqueries_are_right_or_refused(
 def test_what_the_engine_answers_rightly_is_answered(
     of: Session, sql: str, rows: list[tuple[Any, ...]]
 ) -> None:
-    assert sorted(map(str, asyncio.run(_rows(of, sql)))) == sorted(map(str, rows))
+    assert sorted(map(str, asyncio.run(rows_of(of, sql)))) == sorted(map(str, rows))
 
 
 @pytest.mark.parametrize(
@@ -126,12 +121,3 @@ def test_what_the_engine_answers_rightly_is_answered(
 )
 def test_most_statements_are_not_parsed_for_it(words: str, is_so: bool) -> None:
     assert pulled_up.may_apply(words) is is_so
-
-
-async def _rows(of: Session, sql: str) -> list[tuple[Any, ...]]:
-    batches = [each async for each in of.start(Statement(sql, {}))]
-    return [
-        row
-        for batch in batches
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    ]

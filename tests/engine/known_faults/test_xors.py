@@ -1,12 +1,11 @@
 """XOR of values that occur twice, against the function of DuckDB."""
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from tests.engine.known_faults.memory import Asked
+from tests.engine.known_faults.memory import Asked, duckdb_over
 from tests.kit import generating
 
 ROWS = pa.table({
@@ -34,8 +33,7 @@ def of() -> Asked:
 
 
 def test_generated_chains(of: Asked) -> None:
-    duck = duckdb.connect(config={"threads": 1})
-    duck.register("x", ROWS)
+    duck = duckdb_over({"x": ROWS})
 
     def check(pair: tuple[str, str]) -> None:
         written, meant = pair
