@@ -107,6 +107,7 @@ class Readers:
     def __init__(self, world: World) -> None:
         self.world = world
         self.table: StoredTable | None = None
+        self.has_shown = asyncio.Event()
         self.logs: dict[str, Log] = {}
         self.seen: set[int] = set()
         """Rows that were read or acknowledged here, and must be visible here from then on."""
@@ -133,6 +134,7 @@ class Readers:
     async def show(self, _name: TableName, table: StoredTable) -> None:
         await self.world.loop.step()
         self.table = table
+        self.has_shown.set()
         self.check()
 
     async def number(self, sql: str) -> int | None:

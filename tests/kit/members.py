@@ -189,6 +189,11 @@ class Member:
         self.successor = Member(self.world, self.name, batches, readers)
         return self.successor.begin()
 
+    async def until_shown(self) -> None:
+        """Wait until its readers see a version."""
+        await self.readers.has_shown.wait()
+        await self.current.ended()
+
     async def settle(self) -> None:
         await self.current.look()
         await self.current.show()

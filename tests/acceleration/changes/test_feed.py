@@ -299,8 +299,7 @@ async def test_many_rows_become_several_entries_that_count_together(
 def test_changes_that_always_lose_the_race_are_rejected() -> None:
     async def work(world: World) -> None:
         one, two = (Member(world, name, []).begin() for name in ("one", "two"))
-        while one.current.shown is None or two.current.shown is None:
-            await asyncio.sleep(1)
+        await asyncio.gather(one.until_shown(), two.until_shown())
         real = one.current.loaded
 
         async def overtaken(successor: Successor) -> Successor:

@@ -26,8 +26,8 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def begun(world: World) -> list[Member]:
     members = [Member(world, name, []).begin() for name in ("one", "two")]
-    while any(member.current.shown is None for member in members):
-        await asyncio.sleep(1)
+    for member in members:
+        await member.until_shown()
     return members
 
 
