@@ -1,7 +1,7 @@
 """The families of all metrics pages, as they are pinned: dashboards and alerts name them.
 
 `families.txt` has a line for each: the component, the name on the page, its type, its labels.
-Written anew with CARAWAY_WRITE_DOCS=1.
+Written again with CARAWAY_WRITE_DOCS=1.
 """
 
 import importlib
@@ -60,7 +60,7 @@ def test_families_are_the_pinned_ones() -> None:
     found = "".join(f"{each}\n" for each in sorted({line(*row) for row in rows()}))
     if os.environ.get("CARAWAY_WRITE_DOCS"):
         LIST.write_text(found)
-    assert found == LIST.read_text(), "write it anew with CARAWAY_WRITE_DOCS=1 if that is meant"
+    assert found == LIST.read_text(), "write it again with CARAWAY_WRITE_DOCS=1 if that is meant"
 
 
 async def test_page_of_a_scheduler_has_its_pinned_families(tmp_path: Path) -> None:

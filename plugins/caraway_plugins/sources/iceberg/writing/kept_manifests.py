@@ -25,7 +25,7 @@ class KeptManifests:
         """Take what finds the files of a table, and the place of manifests that are made."""
         self._files, self._metadata = files, metadata
         self.made: list[str] = []
-        """The locations of the manifests that are written anew."""
+        """The locations of the manifests that are rewritten."""
 
     def without(
         self, before: Sequence[Record], replaced: Mapping[str, ListedFile], snapshot: ListedSnapshot
