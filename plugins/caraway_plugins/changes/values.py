@@ -172,10 +172,17 @@ def _text(value: object) -> str:
         try:
             return orjson.dumps(value, default=_plain).decode()
         except TypeError:  # It may have integers of more than 64 bits.
-            return orjson.dumps(_with_long_integers(value), default=_plain).decode()
+            return _with_long_numbers(value)
     if hasattr(value, "hex") and hasattr(value, "urn"):
         return str(value)  # Avro's UUIDs are decoded to UUID objects.
     raise UnfitError("a string is expected")
+
+
+def _with_long_numbers(value: object) -> str:
+    try:
+        return orjson.dumps(_with_long_integers(value), default=_plain).decode()
+    except (RecursionError, TypeError) as exc:
+        raise UnfitError("a value that is nested less deeply is expected") from exc
 
 
 def has_doubles(value: object) -> bool:

@@ -147,3 +147,22 @@ def test_columns_that_are_not_nullable_need_a_value() -> None:
         body = json.dumps([{"op": "d", "before": {"id": 1}}, {"op": "c", "after": columns}])
         with pytest.raises(BadChangesError, match="event 2: column 'n' is missing or NULL"):
             decoding.decode(body.encode(), JSON, {}, target)
+
+
+@pytest.mark.parametrize("depth", [300, 900, 990, 1_020])
+def test_values_are_as_deep_as_they_can_be_written(depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    target = ChangeTarget(pa.schema([("id", pa.int64()), ("n", pa.string())]), ("id",))
+    for body in (
+        f'{{"op":"c","after":{{"id":1,"n":{nested}}}}}',
+        f'{{"op":"c","after":{{"id":1}}}}\n{{"op":"c","after":{{"id":1,"n":{nested}}}}}',
+    ):
+        with pytest.raises(BadChangesError, match="nested"):
+            decoding.decode(body.encode(), JSON, {}, target)
+
+
+def test_deep_schemas_of_events_are_read() -> None:
+    schema = '{"items":' * 300 + "{}" + "}" * 300
+    event = f'{{"schema":{schema},"payload":{{"op":"c","after":{{"id":1}}}}}}'
+    target = ChangeTarget(pa.schema([("id", pa.int64())]))
+    assert decoding.decode(event.encode(), JSON, {}, target).received == 1
