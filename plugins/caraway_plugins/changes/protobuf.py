@@ -170,7 +170,7 @@ def _moment(value: Any) -> dt.datetime:
 def _json(value: Any) -> object:
     try:
         return json_format.MessageToDict(value)
-    except (TypeError, ValueError) as exc:
+    except (DecodeError, TypeError, ValueError) as exc:
         raise BadChangesError(f"event 1 has a {value.DESCRIPTOR.name} without a JSON form") from exc
 
 
