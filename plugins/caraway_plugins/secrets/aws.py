@@ -34,14 +34,16 @@ class AwsSecretsManager(RefreshedSecrets):
             )
         title = f"the secret '{name}' of AWS"
         login = {key: environ[key.upper()] for key in _LOGIN if environ.get(key.upper())}
-        client = _client(params, {**login, **{key: params[key] for key in _LOGIN if key in params}})
+        login |= {key: params[key] for key in _LOGIN if key in params}
+        client = _client(title, params, login)
         super().__init__(title, lambda: _read(title, client, name), _USUAL_S)
 
 
-def _client(params: Mapping[str, str], login: Mapping[str, str]) -> Any:
+def _client(title: str, params: Mapping[str, str], login: Mapping[str, str]) -> Any:
     # boto3 takes a fifth of a second to import, and only this store needs it.
     import boto3
     from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
 
     # Any: keyword arguments of several types.
     options: dict[str, Any] = {
@@ -52,7 +54,14 @@ def _client(params: Mapping[str, str], login: Mapping[str, str]) -> Any:
         ),
         **login,
     }
-    return boto3.session.Session().client("secretsmanager", **options)
+    try:
+        return boto3.session.Session().client("secretsmanager", **options)
+    except (BotoCoreError, ValueError) as exc:
+        # Not chained: such errors may quote the login.
+        raise CarawayError(
+            f"{title} cannot be read: {type(exc).__name__}; check params.aws_region or "
+            "AWS_DEFAULT_REGION, params.aws_endpoint and the login"
+        ) from None
 
 
 def _read(title: str, client: Any, name: str) -> ReadSecrets:
