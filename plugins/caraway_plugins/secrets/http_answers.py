@@ -37,10 +37,11 @@ def call(
     Raises:
         RefusedSecretError: the login does not suffice.
         AbsentSecretError: there is nothing at this path.
-        CarawayError: the service cannot be reached, or answers something else.
+        CarawayError: the service cannot be reached, or answers something else; or the file of
+            certificates cannot be read.
     """
+    verify = True if authorities is None else _trusting(title, authorities)
     try:
-        verify = True if authorities is None else ssl.create_default_context(cafile=authorities)
         with httpx.Client(timeout=_TIMEOUT_S, verify=verify) as client:
             answer = client.request(method, url, headers=dict(headers), json=body, data=form)
         document = answer.json() if answer.is_success else {}
@@ -61,6 +62,15 @@ def call(
     return document
 
 
+def _trusting(title: str, authorities: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=authorities)
+    except (OSError, ValueError):
+        raise CarawayError(
+            f"{title} cannot be read: '{authorities}' is not a file with certificates"
+        ) from None
+
+
 def file_text(title: str, path: str) -> str:
     """Return a file with a token.
 
@@ -70,5 +80,5 @@ def file_text(title: str, path: str) -> str:
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read().strip()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         raise CarawayError(f"{title} cannot be read: the file '{path}' cannot be read") from None
