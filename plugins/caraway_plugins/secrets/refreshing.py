@@ -91,6 +91,8 @@ def _keep(
     while True:
         try:
             secrets = read()
+            valid_s = usual_s if secrets.valid_s is None else _PART * secrets.valid_s
+            next_s = max(_LEAST_S, min(usual_s, valid_s))
         # The thread goes on whatever an answer holds: without it, all secrets would expire.
         except Exception as exc:  # noqa: BLE001
             state.error = _named(title, exc)
@@ -98,9 +100,8 @@ def _keep(
             logger.warning("secrets cannot be read", extra={"store": title, "reason": reason})
             wait_s, retry_s = retry_s, min(2 * retry_s, _LONGEST_RETRY_S)
         else:
-            state.values, state.error, retry_s = secrets.values, None, _LEAST_S
-            valid_s = usual_s if secrets.valid_s is None else _PART * secrets.valid_s
-            wait_s = max(_LEAST_S, min(usual_s, valid_s))
+            state.values, state.error = secrets.values, None
+            wait_s, retry_s = next_s, _LEAST_S
         state.is_tried.set()
         state.wakes.wait(wait_s)
         state.wakes.clear()

@@ -3,6 +3,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,3 +164,11 @@ def _value(store: RefreshedSecrets, name: str) -> str | None:
         return store.get(name)
     except CarawayError:
         return None
+
+
+def test_a_life_of_another_form_does_not_end_the_thread() -> None:
+    lives: Iterator[Any] = iter(["an hour", 60])
+    store = RefreshedSecrets("the secret", lambda: ReadSecrets({"a": "b"}, next(lives)))
+    with pytest.raises(CarawayError, match="has another form"):
+        store.get("a")
+    until(lambda: _value(store, "a") == "b", "the secret is read again")
