@@ -149,6 +149,8 @@ class _Reader:
             return [self._value(item, depth + 1) for _ in range(count)]
         if kind == _MAP:
             keys, values, count = self.unpacked(">bbi")
+            if keys in (_STRUCT, _LIST, _SET, _MAP) and count:
+                raise WireError
             return {
                 self._value(keys, depth + 1): self._value(values, depth + 1) for _ in range(count)
             }

@@ -147,6 +147,7 @@ HEAD = b"\x80\x01\x00\x02\0\0\0\x01m\0\0\0\x01"
         (HEAD + b"\x0b\0\0\xff\xff\xff\xff", "invalid", "not that of a Hive"),
         (HEAD + b"\x63\0\0", "invalid", "not that of a Hive"),
         (HEAD + b"\x0c\0\0" * 50, "invalid", "not that of a Hive"),
+        (HEAD + b"\x0d\0\0\x0c\x0b\0\0\0\x01\0\0\0\0\0", "invalid", "not that of a Hive"),
         (HEAD + b"\0", "unavailable", "the metastore failed"),
         (HEAD + b"\x0c\0\x01\0\0", "unavailable", "the metastore failed"),
     ],
