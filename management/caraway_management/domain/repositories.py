@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
@@ -73,5 +73,8 @@ def refused(code: str, message: str, status: int = 400) -> RefusedError:
 
 
 def _climbs(path: str) -> bool:
+    # git decodes `%2e`, and a server may decode what that gives once more.
+    while (decoded := unquote(path)) != path:
+        path = decoded
     parts = path.split("/")
     return ".." in parts or "." in parts or any(part.startswith("-") for part in parts)
