@@ -4,7 +4,7 @@ import io
 import json
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,26 +126,42 @@ def commit_deletes(
     **other: Any,
 ) -> None:
     """Add a snapshot with a file of deletes; `as_of` is the number of another commit."""
-    document = json.loads(newest(folder).read_text())
-    listed, list_schema, list_metadata = _manifests(folder)
-    entries, entry_schema, entry_metadata = _read(listed[0]["manifest_path"])
-    number, id_ = document["last-sequence-number"] + 1, uuid.uuid4().int >> 66
     file = folder / "data" / f"{uuid.uuid4()}-deletes.parquet"
     pq.write_table(rows, file)
-    data_file = dict.fromkeys(entries[0]["data_file"]) | {
+    found = data_files(folder)[0]["data_file"]
+    data_file = dict.fromkeys(found) | {
         "content": content,
         "file_path": file.as_uri(),
         "file_format": "PARQUET",
-        "partition": partition or dict.fromkeys(entries[0]["data_file"]["partition"]),
+        "partition": partition or dict.fromkeys(found["partition"]),
         "record_count": rows.num_rows,
         "file_size_in_bytes": file.stat().st_size,
         "equality_ids": ids,
         **other,
     }
-    entry = {"status": 1, "snapshot_id": id_, "sequence_number": as_of,
-             "file_sequence_number": None, "data_file": data_file}  # fmt: skip
+    commit_delete_files(folder, [data_file], as_of=as_of)
+
+
+def commit_delete_files(
+    folder: Path,
+    files: Sequence[Mapping[str, Any]],
+    changed: Callable[[Any], Any] = lambda schema: schema,
+    is_replaced: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+    as_of: int | None = None,
+) -> None:
+    """Add a snapshot with files of deletes, without some of the manifests before."""
+    document = json.loads(newest(folder).read_text())
+    listed, list_schema, list_metadata = _manifests(folder)
+    _, entry_schema, entry_metadata = _read(listed[0]["manifest_path"])
+    number, id_ = document["last-sequence-number"] + 1, uuid.uuid4().int >> 66
+    entries = [
+        {"status": 1, "snapshot_id": id_, "sequence_number": as_of,
+         "file_sequence_number": None, "data_file": each}
+        for each in files
+    ]  # fmt: skip
     metadata = {**entry_metadata, "content": "deletes"}
-    manifest = _write(folder, f"{uuid.uuid4()}-m.avro", entry_schema, [entry], metadata)
+    schema = changed(entry_schema)
+    manifest = _write(folder, f"{uuid.uuid4()}-m.avro", schema, entries, metadata)
     of_list = {
         **dict.fromkeys(listed[0], 0),
         "manifest_path": manifest.as_uri(),
@@ -154,14 +170,15 @@ def commit_deletes(
         "sequence_number": number,
         "min_sequence_number": number,
         "added_snapshot_id": id_,
-        "added_files_count": 1,
-        "added_rows_count": rows.num_rows,
+        "added_files_count": len(files),
+        "added_rows_count": sum(each["record_count"] for each in files),
         "partition_spec_id": listed[0]["partition_spec_id"],
         "partitions": None,
         "key_metadata": None,
     }
     snapshot_list = _write(
-        folder, f"snap-{id_}.avro", list_schema, [*listed, of_list],
+        folder, f"snap-{id_}.avro", list_schema,
+        [*(each for each in listed if not is_replaced(each)), of_list],
         {**list_metadata, "snapshot-id": str(id_), "sequence-number": str(number)},
     )  # fmt: skip
     _commit(folder, document, id_, number, snapshot_list)

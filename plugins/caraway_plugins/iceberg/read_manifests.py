@@ -52,6 +52,9 @@ class ListedFile:
     """The location of its manifest."""
     first_row_id: int | None = None
     """The id of its first row, from version 3 of the format on."""
+    vector_at: int | None = None
+    vector_bytes: int | None = None
+    """Where a file has the vector of deleted rows, and how long it is there."""
 
     @property
     def is_data(self) -> bool:
@@ -60,6 +63,10 @@ class ListedFile:
     @property
     def is_of_positions(self) -> bool:
         return self.content == _POSITIONS
+
+    @property
+    def is_vector(self) -> bool:
+        return self.is_of_positions and self.format == "puffin"
 
     @property
     def only_file(self) -> str | None:
@@ -145,6 +152,8 @@ def _file(entry: Mapping[str, Any], listed: ListedManifest, first_row_id: int | 
         found.get("referenced_data_file"),
         listed.location,
         first_row_id,
+        found.get("content_offset"),
+        found.get("content_size_in_bytes"),
     )
 
 

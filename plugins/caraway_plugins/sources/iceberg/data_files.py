@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from caraway_core.releases.protocol_versions import growing
 from caraway_core.tables import StoreSpec, TableSplit
 from caraway_plugins.sources.iceberg.columns import OwnField
 
@@ -12,6 +13,16 @@ Constants = tuple[tuple[int, object], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class VectorPlace:
+    """Where a file has a vector of deleted rows, and how many rows these are."""
+
+    start: int
+    size_bytes: int
+    count: int
+
+
+@growing
+@dataclass(frozen=True, slots=True)
 class DeleteFile:
     """A file of deleted rows: of positions, or with `ids` of values that those rows have."""
 
@@ -19,6 +30,8 @@ class DeleteFile:
     size_bytes: int
     store: StoreSpec | None
     ids: tuple[int, ...] = ()
+    vector: VectorPlace | None = None
+    """Positions in a file that has no columns."""
 
 
 @dataclass(frozen=True, slots=True)

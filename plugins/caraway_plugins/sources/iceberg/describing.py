@@ -17,7 +17,12 @@ from caraway_plugins.iceberg.read_metadata import ReadMetadata
 from caraway_plugins.sources import schemas
 from caraway_plugins.sources.iceberg import bounds, columns
 from caraway_plugins.sources.iceberg.columns import OwnField
-from caraway_plugins.sources.iceberg.data_files import Constants, DeleteFile, IcebergFile
+from caraway_plugins.sources.iceberg.data_files import (
+    Constants,
+    DeleteFile,
+    IcebergFile,
+    VectorPlace,
+)
 from caraway_plugins.sources.iceberg.locations import TableFiles
 from caraway_plugins.sources.iceberg.planning import PlannedFile
 from caraway_plugins.sources.iceberg.scanning import (
@@ -235,10 +240,16 @@ def _data_file(files: TableFiles, matched: _Matched, schema: IcebergSchema) -> I
         matched.file.own,
         matched.constants,
         tuple((id_, listed.lower.get(id_), listed.upper.get(id_)) for id_ in ids),
-        tuple(_delete_file(files, each) for each in matched.file.deletes),
+        tuple(_delete_file(files, each, listed) for each in matched.file.deletes),
     )
 
 
-def _delete_file(files: TableFiles, listed: ListedFile) -> DeleteFile:
+def _delete_file(files: TableFiles, listed: ListedFile, data: ListedFile) -> DeleteFile:
     place = files.place(listed.location)
-    return DeleteFile(place.path, listed.size_bytes, place.storage.store, listed.equality_ids)
+    vector = None
+    if listed.vector_at is not None and listed.vector_bytes is not None:
+        if listed.row_count > data.row_count:
+            raise DatasetError("invalid", "a deletion vector has more rows than its data file")
+        vector = VectorPlace(listed.vector_at, listed.vector_bytes, listed.row_count)
+    store, size = place.storage.store, listed.size_bytes
+    return DeleteFile(place.path, size, store, listed.equality_ids, vector)

@@ -97,12 +97,15 @@ def _columns(
 def _check_format(file: ListedFile) -> None:
     if file.format == "parquet":
         return
+    if file.is_vector:
+        if file.referenced is None or file.vector_at is None or file.vector_bytes is None:
+            raise DatasetError("invalid", "the manifests do not say where a deletion vector is")
+        return
     what = "data" if file.is_data else "deletes"
-    kind = "deletion vectors" if file.format == "puffin" else f"{file.format} files"
     raise DatasetError(
         "unsupported",
-        f"the table has {what} in {kind}, which are not supported; rewrite its data files as "
-        "Parquet, with the rows that are deleted left out",
+        f"the table has {what} in {file.format} files, which are not supported; rewrite its data "
+        "files as Parquet, with the rows that are deleted left out",
     )
 
 
@@ -128,7 +131,11 @@ class _Applying:
             *self._of_partition.get((file.spec_id, file.partition), ()),
             *self._of_file.get(file.location, ()),
         )
-        return tuple(each for each in files if _is_later(each, file))
+        later = [each for each in files if _is_later(each, file)]
+        if any(each.is_vector for each in later):
+            # A vector has the positions of all files of positions before it.
+            later = [each for each in later if each.is_vector or not each.is_of_positions]
+        return tuple(later)
 
     def used(self, data: Sequence[ListedFile]) -> Iterable[ListedFile]:
         """Return the deletes that apply to any of the files."""

@@ -11,14 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from caraway_core.errors import DatasetError
 from caraway_core.tables import StoreSpec
-from caraway_plugins.iceberg import read_schemas
+from caraway_plugins.iceberg import deletion_vectors, read_schemas
 from caraway_plugins.iceberg.column_types import IcebergField
 from caraway_plugins.sources import storage
 from caraway_plugins.sources.buckets import BucketStorage
+from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.iceberg import columns, deletes
 from caraway_plugins.sources.iceberg.columns import OwnField
-from caraway_plugins.sources.iceberg.data_files import Constants, DeleteFile
+from caraway_plugins.sources.iceberg.data_files import Constants, DeleteFile, VectorPlace
 from caraway_plugins.sources.iceberg.deletes import DeletedValues
 from caraway_plugins.sources.storage import FoundFile
 
@@ -62,6 +64,8 @@ class FileReader:
 
     def positions(self, file: DeleteFile, location: str) -> np.ndarray:
         """Return the positions of the rows of a data file that a file deletes."""
+        if file.vector is not None:
+            return _read_vector(file, file.vector)
         if (found := self._positions.get(file.path)) is None:
             found = _keep(self._positions, file.path, _read_positions(file))
         return deletes.positions(found, location)
@@ -104,14 +108,25 @@ def opened(path: str, size_bytes: int, store: StoreSpec | None) -> Iterator[pq.P
         with pq.ParquetFile(path) as file:
             yield file
         return
-    place = BucketStorage(store, _TIMEOUT_S)
-    with storage.opened(place, FoundFile(path, size_bytes, "")) as stream:
+    with storage.opened(
+        BucketStorage(store, _TIMEOUT_S), FoundFile(path, size_bytes, "")
+    ) as stream:
         yield pq.ParquetFile(pa.PythonFile(stream, mode="r"))
 
 
 def _read_positions(file: DeleteFile) -> pa.Table:
     with opened(file.path, file.size_bytes, file.store) as parquet_file:
         return parquet_file.read(columns=list(deletes.COLUMNS))
+
+
+def _read_vector(file: DeleteFile, vector: VectorPlace) -> np.ndarray:
+    place = Disk() if file.store is None else BucketStorage(file.store, _TIMEOUT_S)
+    blob = place.read(file.path, vector.start, vector.start + vector.size_bytes)
+    try:
+        return deletion_vectors.positions(blob, vector.count)
+    except ValueError as exc:
+        name = file.path.rpartition("/")[2]
+        raise DatasetError("invalid", f"the deletion vector in '{name}' is damaged: {exc}") from exc
 
 
 def _keep(kept: OrderedDict[K, V], key: K, value: V) -> V:

@@ -14,15 +14,13 @@ from caraway_core.concurrency.backoff import Delays
 from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_plugins.sources.iceberg.writing import commits
-from caraway_plugins.sources.iceberg.writing.writer import IcebergWriter
-from tests.kit import iceberg_tables
+from tests.kit import iceberg_tables, iceberg_vectors
 from tests.kit.engine import memory, rows, session
 from tests.plugins.sources.iceberg.writing import written_tables
 from tests.plugins.sources.iceberg.writing.written_tables import (
     UPGRADE,
     Partition,
     Written,
-    files,
     in_order,
     of_version,
     rewrite,
@@ -212,21 +210,40 @@ def test_a_table_that_is_upgraded_meanwhile_is_a_conflict(
     assert written.own_rows() == small(1, 2, 3).to_pylist()
 
 
-def test_a_table_with_deletion_vectors_is_not_changed(tmp_path: Path) -> None:
+async def test_rows_of_vectors_stay_deleted_through_changes(tmp_path: Path) -> None:
     written = of_version(tmp_path, 3)
-    written.insert(small(1, 2))
-    table = written.table
-    (entry,) = written_tables.manifests(written)[0][1]
-    folder = tmp_path / "n" / "t"
-    vector = pa.table({"file_path": [entry["data_file"]["file_path"]], "pos": [0]})
-    named = {"file_format": "PUFFIN", "referenced_data_file": entry["data_file"]["file_path"]}
-    iceberg_tables.commit_deletes(folder, vector, 1, **named)
+    written.insert(small(1, 2, 3))
+    written.insert(small(4, 5, 6))
+    before = lineage(written)
+    entries = [each for _, found in written_tables.manifests(written) for each in found]
+    files = [each["data_file"]["file_path"] for each in entries]
+    ids = [pq.read_table(iceberg_tables.local(each)).column("id").to_pylist() for each in files]
+    gone = {file: [own.index(2 if 2 in own else 5)] for file, own in zip(files, ids, strict=True)}
+    iceberg_vectors.delete(tmp_path / "n" / "t", gone)
     written.catalog.drop_table("n.t")
-    written.catalog.register_table("n.t", iceberg_tables.newest(folder).as_uri())
-    there = files(tmp_path)
-    with pytest.raises(ExecutionError, match=r"deletes in deletion vectors,.*; no row was changed"):
-        IcebergWriter().placed(table)
-    assert files(tmp_path) == there
+    newest = iceberg_tables.newest(tmp_path / "n" / "t")
+    written.catalog.register_table("n.t", newest.as_uri())
+    assert written.own_rows() == small(1, 3, 4, 6).to_pylist()
+    await run(written, "UPDATE t SET v = 'new' WHERE id IN (2, 3)")
+    expected = [(1, "v1"), (3, "new"), (4, "v4"), (6, "v6")]
+    assert written.read() == written.own_rows() == [{"id": a, "v": b} for a, b in expected]
+    # The file with 5 was not replaced, and its vector counts.
+    after = lineage(written)
+    del before[2]
+    assert after == before | {3: (before[3][0], 4)}
+    assert await rows(session({"t": written.spec}), "SELECT id FROM t ORDER BY id") == [
+        {"id": each} for each, _ in expected
+    ]
+    await run(
+        written,
+        "MERGE INTO t USING s ON t.id = s.k WHEN MATCHED THEN DELETE "
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.k, 'i')",
+        s=memory(k=[5, 6]),
+    )
+    expected = [(1, "v1"), (3, "new"), (4, "v4"), (5, "i")]
+    assert written.read() == written.own_rows() == [{"id": a, "v": b} for a, b in expected]
+    await run(written, "DELETE FROM t")
+    assert written.read() == written.own_rows() == []
 
 
 def test_a_column_with_the_name_of_ids_is_refused(tmp_path: Path) -> None:
