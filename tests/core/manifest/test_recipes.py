@@ -25,8 +25,9 @@ LOAD: Mapping[str, Sequence[str]] = {
 """The notices of those that load."""
 REFUSED: Mapping[str, Sequence[str]] = {
     "caching": [
-        "13: datasets[0].acceleration.refresh_mode: 'caching' is not implemented yet; known: full, "
-        "append, changes, disabled"
+        "13: datasets[0].acceleration.refresh_mode: 'caching' is refused: rows of a source are "
+        "kept as a whole; 'runtime.caching.sql_results' keeps answers; known: full, append, "
+        "changes, disabled"
     ],
     "catalog": [
         "6: runtime.flight.max_message_size: must be less than 2147483648",
@@ -47,8 +48,9 @@ REFUSED: Mapping[str, Sequence[str]] = {
         "five fields, in UTC, for example '0 3 * * MON-FRI'"
     ],
     "rate_control": [
-        "6: runtime.source_rate_control: 'runtime.source_rate_control' is not implemented yet; "
-        "requests_per_second_limit of a dataset limits each process; remove it"
+        "6: runtime.source_rate_control: 'runtime.source_rate_control' is refused: processes do "
+        "not share a count of requests; write 'requests_per_second_limit' at a dataset, which "
+        "limits each process"
     ],
     "replication": [
         "16: datasets[0].params.pg_replication_initial_snapshot: no postgres param "

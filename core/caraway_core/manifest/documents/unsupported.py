@@ -1,7 +1,4 @@
-"""Rejects manifest keys that this build does not implement, by name; none is ignored.
-
-Remove an entry when its feature is implemented.
-"""
+"""Rejects the keys of manifests that other runtimes have, each with its reason; none is ignored."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,11 +7,6 @@ from typing import Any
 
 from caraway_core.errors import Problem
 from caraway_core.manifest.documents.document import Document, Location
-
-BUILT = (
-    "this build has: catalogs, datasets, views, models, embeddings, rerankers, tools, workers, "
-    "functions, secrets, dependencies"
-)
 
 
 def _is_present(value: object) -> bool:
@@ -40,11 +32,13 @@ def _is_enabled(value: object) -> bool:
 class UnsupportedKey:
     """A key that is rejected if `applies` accepts its value; `*` in the path matches every item.
 
-    `what` names the rejected thing if it is not the key itself.
+    `reason` says why it has no effect that could be kept, and `what` names the rejected thing if it
+    is not the key itself.
     """
 
     path: str
     applies: Callable[[Any], bool]
+    reason: str
     remedy: str = "remove it"
     what: str = ""
 
@@ -52,19 +46,39 @@ class UnsupportedKey:
 _OFF = "remove it or set its 'enabled' to false"
 
 IN_MANIFEST = (
-    *(
-        UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
-        for section in ("search_engines", "evals")
+    UnsupportedKey(
+        "search_engines",
+        _is_present,
+        "indexes belong to the columns of datasets",
+        "write 'full_text_search' or 'embeddings' at a column",
     ),
-    UnsupportedKey("extensions", _is_any_on),
-    UnsupportedKey("management", _is_enabled, _OFF),
-    UnsupportedKey("runtime.policy", _is_on),
+    UnsupportedKey("evals", _is_present, "a runtime answers, and does not judge models"),
+    UnsupportedKey(
+        "extensions", _is_any_on, "plug-ins are packages, which need no key once they are installed"
+    ),
+    UnsupportedKey(
+        "management",
+        _is_enabled,
+        "a management service starts its runtimes, which sign in nowhere",
+        _OFF,
+    ),
+    UnsupportedKey(
+        "runtime.policy",
+        _is_on,
+        "the end of a key (:ro, :rw, :admin) and 'access' of datasets say who may do what",
+    ),
     UnsupportedKey(
         "runtime.source_rate_control",
         _is_on,
-        "requests_per_second_limit of a dataset limits each process; remove it",
+        "processes do not share a count of requests",
+        "write 'requests_per_second_limit' at a dataset, which limits each process",
     ),
-    UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
+    UnsupportedKey(
+        "runtime.auth.oidc",
+        _is_on,
+        "a runtime takes keys; people sign in at the management service, also over OIDC",
+        _OFF,
+    ),
 )
 
 
@@ -82,7 +96,7 @@ def _is_any_of(*values: object) -> Callable[[object], bool]:
 
 
 def _is_of_an_index(section: object) -> bool:
-    """Return whether a conflict action names an index, which is not implemented yet."""
+    """Return whether a conflict action names an index."""
     if not _asks("on_conflict", _is_present)(section) or not isinstance(section, dict):
         return False
     actions, primary = section["on_conflict"], _words(section.get("primary_key"))
@@ -94,31 +108,47 @@ def _words(columns: object) -> frozenset[str]:
 
 
 _IN_ACCELERATION = tuple(
-    UnsupportedKey("acceleration", applies, "remove it or set 'enabled' to false", what)
-    for what, applies in (
-        ("'on_conflict' over an index", _is_of_an_index),
-        ("'write_mode'", _asks("write_mode", _is_any_of("write_back"))),
+    UnsupportedKey("acceleration", applies, reason, "remove it or set 'enabled' to false", what)
+    for what, applies, reason in (
+        (
+            "'on_conflict' over an index",
+            _is_of_an_index,
+            "rows are replaced by their primary key alone",
+        ),
+        (
+            "'write_mode' write_back",
+            _asks("write_mode", _is_any_of("write_back")),
+            "a write is acknowledged when its source has it, so that none is lost with a process",
+        ),
     )
 )
 IN_DATASET = (
     *_IN_ACCELERATION,
-    UnsupportedKey("replication", _is_enabled, _OFF),
+    UnsupportedKey(
+        "replication",
+        _is_enabled,
+        "writes go to the source, and come back with the statement or the next refresh",
+        _OFF,
+    ),
 )
 IN_VIEW = _IN_ACCELERATION
 IN_CATALOG = (
     UnsupportedKey(
-        "acceleration", _is_on, "remove it, and accelerate a view over a table of the catalog"
+        "acceleration",
+        _is_on,
+        "a catalog may have 100,000 tables",
+        "remove it, and accelerate a view over a table of the catalog",
     ),
 )
 
 
 def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterator[Problem]:
-    """Yield a problem for every key of the document that this build rejects."""
+    """Yield a problem for every key of the document that is rejected."""
     for refusal in refusals:
         for location, value in _find(document.value, refusal.path.split("."), ()):
             if refusal.applies(value):
                 what = refusal.what or f"'{refusal.path.rpartition('*.')[2]}'"
-                message = f"{what} is not implemented yet; {refusal.remedy}"
+                message = f"{what} is refused: {refusal.reason}; {refusal.remedy}"
                 yield document.problem(location, message)
 
 

@@ -33,7 +33,12 @@ _OF_SNAPSHOTS = (
     "snapshots_creation_policy",
     "snapshots_keep",
 )
-_UNBUILT_MODES = ("caching", "changes_after_load", "snapshot")
+_FOREIGN_MODES = {
+    "caching": "rows of a source are kept as a whole; 'runtime.caching.sql_results' keeps answers",
+    "changes_after_load": "'changes' loads the rows first, and follows them then",
+    "snapshot": "snapshots are a faster start of a dataset that has a source",
+}
+"""Why modes of other runtimes are refused."""
 
 
 def is_on(document: Document) -> bool:
@@ -102,9 +107,9 @@ def _engine(section: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def _refresh_mode(document: Document, section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     written = section.get("refresh_mode")
-    if written in _UNBUILT_MODES:
+    if isinstance(written, str) and written in _FOREIGN_MODES:
         known = ", ".join(accelerating.REFRESH_MODES)
-        yield "refresh_mode", f"'{written}' is not implemented yet; known: {known}"
+        yield "refresh_mode", f"'{written}' is refused: {_FOREIGN_MODES[written]}; known: {known}"
     if written is not None and not isinstance(written, str):
         return
     mode = accelerating.refresh_mode_of(written, _connector(document))

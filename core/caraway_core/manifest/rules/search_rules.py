@@ -107,7 +107,9 @@ def _engine(
     section = _mapping(document.value.get(key))
     engine = section.get("engine")
     if isinstance(engine, str) and engine in _SERVICES:
-        message = f"the engine '{engine}' is not implemented yet; remove it"
+        message = (
+            f"the engine '{engine}' is refused: vectors are kept with their dataset; remove it"
+        )
         yield document.problem((key, "engine"), message)
     elif isinstance(engine, str) and engine not in foreign and engine != searching.ENGINE:
         known = dict.fromkeys((searching.ENGINE, *foreign), "")

@@ -5,15 +5,13 @@ from tests.core.manifest.unsupported_keys import EVERYTHING
 
 
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
-    built = (
-        "(this build has: catalogs, datasets, views, models, embeddings, rerankers, tools, "
-        "workers, functions, secrets, dependencies)"
-    )
     off = "remove it or set its 'enabled' to false"
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
     assert lines == [
-        f"6: management: 'management' is not implemented yet; {off}",
-        "8: extensions: 'extensions' is not implemented yet; remove it",
+        "6: management: 'management' is refused: a management service starts its runtimes, which "
+        f"sign in nowhere; {off}",
+        "8: extensions: 'extensions' is refused: plug-ins are packages, which need no key once "
+        "they are installed; remove it",
         "10: secrets[0].from: no secret store 'gcp'; known: aws_secrets_manager, azure_keyvault, "
         "dotenv, env, file, keyring, kubernetes, vault",
         "13: catalogs[0].from: no connector of catalogs 'unity_catalog'; known: adbc, "
@@ -22,25 +20,31 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "clickhouse, debezium, delta, duckdb, dynamodb, elasticsearch, file, flightsql, ftp, "
         "github, glue, graphql, gs, http, https, iceberg, kafka, localpod, memory, mongodb, "
         "mysql, odbc, opensearch, postgres, s3, sftp, snowflake, spark, sqlite",
-        "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
-        f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
-        *(
-            f"31: datasets[0].acceleration: {what} is not implemented yet; remove it or set "
-            "'enabled' to false"
-            for what in ("'on_conflict' over an index", "'write_mode'")
-        ),
-        f"64: search_engines: 'search_engines' is not implemented yet; remove it {built}",
+        "19: datasets[0].vectors.engine: the engine 's3_vectors' is refused: vectors are kept "
+        "with their dataset; remove it",
+        "21: datasets[0].replication: 'replication' is refused: writes go to the source, and come "
+        f"back with the statement or the next refresh; {off}",
+        "31: datasets[0].acceleration: 'on_conflict' over an index is refused: rows are replaced "
+        "by their primary key alone; remove it or set 'enabled' to false",
+        "31: datasets[0].acceleration: 'write_mode' write_back is refused: a write is acknowledged "
+        "when its source has it, so that none is lost with a process; remove it or set 'enabled' "
+        "to false",
+        "64: search_engines: 'search_engines' is refused: indexes belong to the columns of "
+        "datasets; write 'full_text_search' or 'embeddings' at a column",
         "65: tools[0].as_sql: only a tool `from: sql` can be called in SQL: a statement may be "
         "planned and run several times, so it must not call a service; load what the service "
         "answers as a dataset",
         "67: functions[0].from: a function is `from: sql`; a service can be a tool `from: "
         "https://...`, and what it answers a dataset",
         "67: functions[0]: the function has neither 'body' nor 'body_ref'",
-        f"68: evals: 'evals' is not implemented yet; remove it {built}",
-        f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",
-        "76: runtime.policy: 'runtime.policy' is not implemented yet; remove it",
-        "78: runtime.source_rate_control: 'runtime.source_rate_control' is not implemented "
-        "yet; requests_per_second_limit of a dataset limits each process; remove it",
+        "68: evals: 'evals' is refused: a runtime answers, and does not judge models; remove it",
+        "72: runtime.auth.oidc: 'runtime.auth.oidc' is refused: a runtime takes keys; people sign "
+        f"in at the management service, also over OIDC; {off}",
+        "76: runtime.policy: 'runtime.policy' is refused: the end of a key (:ro, :rw, :admin) and "
+        "'access' of datasets say who may do what; remove it",
+        "78: runtime.source_rate_control: 'runtime.source_rate_control' is refused: processes do "
+        "not share a count of requests; write 'requests_per_second_limit' at a dataset, which "
+        "limits each process",
     ]
 
 

@@ -73,7 +73,10 @@ def test_what_does_not_contradict_is_left_to_the_shape(text: str) -> None:
             "columns: [{name: a_offset, embeddings: [{}]}, {name: a, embeddings: [{}]}]",
             "columns[0].embeddings: column 'a_offset' is generated",
         ),
-        ("vectors: {engine: elasticsearch}", "vectors.engine: the engine 'elasticsearch' is not"),
+        (
+            "vectors: {engine: elasticsearch}",
+            "vectors.engine: the engine 'elasticsearch' is refused: vectors",
+        ),
         ("vectors: {engine: duckbd}", "did you mean 'duckdb'"),
         ("full_text_search: {engine: duckdb}", "full_text_search.engine: "),
         ("vectors: {params: {metrc: l2}}", "vectors.params.metrc: "),

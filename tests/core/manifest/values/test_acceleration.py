@@ -273,9 +273,9 @@ datasets:
     [
         (
             "refresh_mode: caching",
-            "refresh_mode: 'caching' is not implemented yet; known: full, append, changes, disa",
+            "refresh_mode: 'caching' is refused: rows of a source are kept as a whole;",
         ),
-        ("refresh_mode: snapshot", "refresh_mode: 'snapshot' is not implemented yet"),
+        ("refresh_mode: snapshot", "refresh_mode: 'snapshot' is refused: snapshots are"),
         ("refresh_mode: appendd", "refresh_mode: 'appendd' is not one of: full, append"),
         ("engine: file, mode: memory", "mode: the engine 'file' keeps data in files; write one of"),
         ("on_conflict: {a: upsert}", "on_conflict: 'upsert' needs a 'primary_key'"),
@@ -309,11 +309,11 @@ def test_what_is_wrong_with_one_key(refuses: Refuses, keys: str, message: str) -
         "on_conflict: {b: drop}, primary_key: a, indexes: {b: unique}",
     ],
 )
-def test_keys_that_do_nothing_yet_are_refused(
+def test_keys_of_other_runtimes_are_refused_with_the_reason(
     write: Write, monkeypatch: pytest.MonkeyPatch, keys: str
 ) -> None:
     monkeypatch.undo()
-    with pytest.raises(ManifestError, match=f"'{keys.partition(':')[0]}'.* is not implemented yet"):
+    with pytest.raises(ManifestError, match=f"'{keys.partition(':')[0]}'.* is refused: .{{20}}"):
         load(write("name: a\n" + dataset(keys)))
     load(write("name: a\n" + dataset(f"enabled: false, {keys}")))
 

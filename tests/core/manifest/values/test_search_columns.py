@@ -182,7 +182,7 @@ def test_wrong_columns_are_refused(refuses: Refuses, text: str, said: str) -> No
     ("text", "said"),
     [
         ("vectors: {engine: lance}", "vectors.engine: no engine 'lance'; known: caraway, duckdb"),
-        ("vectors: {engine: elasticsearch}", "the engine 'elasticsearch' is not implemented yet"),
+        ("vectors: {engine: elasticsearch}", "the engine 'elasticsearch' is refused: vectors are"),
         ("vectors: {params: {metrik: dot}}", "no vectors param 'metrik'; did you mean 'metric'?"),
         ("vectors: {params: {metric: cos}}", "params.metric: 'cos' is not one of: cosine, dot, l2"),
         ("vectors: {params: {recall: 98}}", "params.recall: '98' is no number from 0.5 to 1"),
