@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,11 +98,14 @@ def document(content: bytes) -> Mapping[str, Any]:
     """Return the document of a file of metadata, which may be compressed by gzip.
 
     Raises:
-        LookupError, TypeError, ValueError, OSError, EOFError: the file is cut or damaged.
+        ValueError, OSError, EOFError: the file is cut or damaged.
     """
-    if content[:2] == b"\x1f\x8b":
-        content = gzip.decompress(content)
-    found = json.loads(content)
+    try:
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+        found = json.loads(content)
+    except (RecursionError, zlib.error) as exc:
+        raise ValueError("it is damaged") from exc
     if not isinstance(found, dict):
         raise ValueError("it is no object")
     return found
@@ -114,6 +118,13 @@ def parsed(document: Mapping[str, Any]) -> ReadMetadata:
         NoIcebergTypeError: a column has a type that is not known here.
         LookupError, TypeError, ValueError: the document is damaged.
     """
+    try:
+        return _parsed(document)
+    except (AttributeError, RecursionError) as exc:
+        raise ValueError("it is damaged") from exc
+
+
+def _parsed(document: Mapping[str, Any]) -> ReadMetadata:
     if (version := int(document["format-version"])) > _NEWEST_FORMAT:
         raise ValueError(f"its format has version {version}")
     current_id = document.get("current-snapshot-id")
