@@ -49,6 +49,8 @@ def load(file: Path, name: str | None) -> ConnectionProfile:
     wanted = name or document.get("default_profile")
     if wanted is None:
         return ConnectionProfile()
+    if not isinstance(wanted, str):
+        raise CarawayError(f"{file}: the key 'default_profile' must be a string")
     profiles = document.get("profiles", {})
     if not isinstance(profiles, dict) or not isinstance(profiles.get(wanted), dict):
         known = ", ".join(sorted(profiles)) if isinstance(profiles, dict) else ""
@@ -56,7 +58,7 @@ def load(file: Path, name: str | None) -> ConnectionProfile:
             f"there is no profile '{wanted}' in {file}; "
             + (f"known profiles: {known}" if known else "the file has none")
         )
-    return _parse(file, str(wanted), profiles[wanted])
+    return _parse(file, wanted, profiles[wanted])
 
 
 # Any: whatever the file holds.
