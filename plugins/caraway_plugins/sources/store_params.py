@@ -73,7 +73,7 @@ def _options(kind: StoreKind, params: Params) -> dict[str, str]:
     options: dict[str, str] = {}
     for param, option in _OPTIONS[kind].items():
         if option in _FLAGS and params.text(param) is not None:
-            options[option] = str(params.flag(param, False)).lower()
+            options.setdefault(option, str(params.flag(param, False)).lower())
         elif text := params.text(param):
             options.setdefault(option, text)
     if options.get("endpoint", "").startswith("http://") and options.get("allow_http") == "false":
