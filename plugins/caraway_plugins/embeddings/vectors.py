@@ -20,7 +20,7 @@ def to_matrix(model: str, rows: object, count: int) -> np.ndarray:
     """
     try:
         matrix = np.array(rows, dtype=np.float32)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         matrix = np.empty((0, 0), dtype=np.float32)
     if matrix.ndim != 2 or matrix.shape[0] != count or not matrix.shape[1]:
         raise ModelError(
