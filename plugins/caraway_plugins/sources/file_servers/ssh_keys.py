@@ -4,7 +4,6 @@ Keys of servers are those of the manifest, or of a file of OpenSSH.
 """
 
 import base64
-import binascii
 import hashlib
 import io
 import re
@@ -84,7 +83,7 @@ def _expected(text: str, title: str) -> str:
     if len(words) >= 2 and not words[0].startswith("SHA256:"):
         try:
             return _fingerprint(base64.b64decode(words[1], validate=True))
-        except binascii.Error:
+        except ValueError:
             pass
     raise DatasetError(
         "invalid",
