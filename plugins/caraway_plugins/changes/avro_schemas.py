@@ -105,7 +105,7 @@ class _Walk:
                 raise BadChangesError("the Avro schema has a list whose items take no bytes")
             return _Size(1 + inner.nodes, 1)
         if kind in ("fixed", "enum"):
-            size = _Size(1, schema["size"] if kind == "fixed" else 1)
+            size = _Size(1, _fixed_bytes(schema) if kind == "fixed" else 1)
             self._known[schema["name"]] = size
             return size
         return self._named(kind) if isinstance(kind, str) else self.of(kind)
@@ -130,3 +130,10 @@ class _Walk:
         if size is None:
             raise BadChangesError(f"the Avro schema is recursive: '{name:.100}' contains itself")
         return size
+
+
+def _fixed_bytes(schema: Any) -> int:
+    size = schema["size"]
+    if type(size) is not int or size < 0:
+        raise BadChangesError("the Avro schema has a fixed type whose size is no number of bytes")
+    return size
