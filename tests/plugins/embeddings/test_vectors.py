@@ -25,7 +25,8 @@ def test_rows_that_are_not_contiguous() -> None:
 @pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], ([1.5, 2], [3, 4e30]), [["1", 2], [3, 4]]])
 def test_vectors_of_providers(rows: Any) -> None:
     found = vectors.to_matrix("m", rows, 2)
-    assert (found.shape, found.dtype) == ((2, 2), np.float32)
+    assert found.shape == (2, 2)
+    assert found.dtype == np.float32
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from caraway_plugins.sources.file_servers.ssh_keys import UnknownHostKeyError
 from caraway_plugins.sources.params import Params
 
 ED25519 = ed25519.Ed25519PrivateKey.generate()
-KEYS = {
+Key = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+KEYS: dict[str, Key] = {
     "ed25519": ED25519,
     "ecdsa": ec.generate_private_key(ec.SECP256R1()),
     "rsa": rsa.generate_private_key(65_537, 2_048),
