@@ -179,6 +179,8 @@ def _login(known: params.Params) -> Mapping[str, object]:
         "keepalives_count": 3,
         "tcp_user_timeout": 45_000,
         "application_name": "caraway",
+        # Otherwise texts come as the database keeps them, or as its settings say.
+        "client_encoding": "UTF8",
         "options": _OPTIONS,
     }
 

@@ -34,6 +34,8 @@ _CURRENT = {
     "catalog": ConnectionOptions.CURRENT_CATALOG,
     "schema": ConnectionOptions.CURRENT_DB_SCHEMA,
 }
+_UTF8 = "SET client_encoding = 'UTF8'"
+"""For drivers of PostgreSQL, which take texts as UTF-8 whatever the server sends."""
 _PLACES = frozenset({"driver", "entrypoint", "dialect", "catalog", "schema"})
 _AWAY = (AdbcStatusCode.IO, AdbcStatusCode.TIMEOUT, AdbcStatusCode.CANCELLED)
 _AUTH = (AdbcStatusCode.UNAUTHENTICATED, AdbcStatusCode.UNAUTHORIZED)
@@ -154,7 +156,10 @@ def opened(login: Mapping[str, str]) -> DriverConnection:
     }
     current = {option.value: login[name] for name, option in places.items() if name in login}
     database = AdbcDatabase(**options, **_library(login))
-    return DriverConnection(database, current, SESSIONS.get(login["dialect"], ()))
+    session = [*SESSIONS.get(login["dialect"], ())]
+    if "postgres" in login["driver"]:
+        session.append(_UTF8)
+    return DriverConnection(database, current, session)
 
 
 def _library(login: Mapping[str, str]) -> dict[str, str]:

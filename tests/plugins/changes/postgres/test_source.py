@@ -33,6 +33,20 @@ async def test_the_rows_come_first_and_then_what_changes(followed: Followed) -> 
     assert notes(followed) == {1: "eins", 3: None}
 
 
+async def test_a_login_of_another_encoding_has_the_same_texts(followed: Followed) -> None:
+    followed.sql("ALTER ROLE postgres SET client_encoding = 'LATIN1'")
+    try:
+        followed.sql(r"UPDATE $t SET note = U&'\00fc' WHERE id = 1")
+        async with followed.following() as feed:
+            await feed.load()
+            assert notes(followed) == {1: "ü", 2: "two"}
+            followed.sql(r"UPDATE $t SET note = U&'\00df' WHERE id = 2")
+            await feed.next()
+        assert notes(followed) == {1: "ü", 2: "ß"}
+    finally:
+        followed.sql("ALTER ROLE postgres RESET client_encoding")
+
+
 async def test_what_changes_while_rows_are_loaded_is_not_lost(followed: Followed) -> None:
     followed.sql("INSERT INTO $t SELECT g, 'g' FROM generate_series(10, 12000) g")
     async with followed.following() as feed:

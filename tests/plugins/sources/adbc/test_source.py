@@ -52,6 +52,22 @@ async def test_types_of_postgres(postgres: Server) -> None:
     assert "hunter2" not in repr(table)
 
 
+@pytest.mark.parametrize("dialect", ["postgresql", "standard", "none"])
+async def test_a_login_of_another_encoding_has_the_same_texts(
+    postgres: Server, dialect: str
+) -> None:
+    postgres.execute(
+        "CREATE ROLE abroad LOGIN SUPERUSER", "ALTER ROLE abroad SET client_encoding = 'LATIN1'",
+        r"CREATE TABLE texts AS SELECT U&'\00fc' AS t",
+    )  # fmt: skip
+    try:
+        uri = adbc_drivers.postgres_uri(postgres, "abroad")
+        table = over(postgres, "texts", adbc_dialect=dialect, adbc_uri=uri)
+        assert await rows(session({"t": table}), "SELECT t FROM t WHERE t = 'ü'") == [{"t": "ü"}]
+    finally:
+        postgres.execute("DROP TABLE texts", "DROP ROLE abroad")
+
+
 @pytest.mark.parametrize(
     ("sql", "expected", "sent"),
     [
