@@ -1,5 +1,6 @@
 """Datasets that are Delta Lake tables: the files of one version, read as Parquet."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -34,6 +35,8 @@ _READ = frozenset(
      "vacuumProtocolCheck"}
 )  # fmt: skip
 """Reader features that do not change how files are read. Column mapping may be listed but off."""
+_VECTORS, _VARIANTS = "deletionVectors", frozenset({"variantType", "variantType-preview"})
+"""Reader features that tables often have without using them."""
 _MAPPING = "delta.columnMapping.mode"
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "s3": {"skip_signature": "aws_skip_signature", "allow_http": "aws_allow_http"},
@@ -143,7 +146,6 @@ def check(table: DeltaTable) -> None:
     Raises:
         DatasetError: the table has deletion vectors, renamed columns or an unknown feature.
     """
-    features = frozenset(table.protocol().reader_features or ())
     mode = table.metadata().configuration.get(_MAPPING, "none")
     if mode != "none":
         raise DatasetError(
@@ -151,16 +153,39 @@ def check(table: DeltaTable) -> None:
             f"the table maps its columns by {mode}, which is not supported; "
             f"rewrite it with '{_MAPPING}' set to none",
         )
-    if unknown := sorted(features - _READ):
-        remedy = (
-            "; purge them with REORG TABLE ... APPLY (PURGE) and drop the feature"
-            if "deletionVectors" in unknown
-            else ""
-        )
+    if unknown := sorted(_used_features(table) - _READ):
+        remedy = ""
+        if _VECTORS in unknown:
+            remedy = "; purge the deleted rows with REORG TABLE ... APPLY (PURGE)"
         raise DatasetError(
             "invalid",
             f"the table needs reader features that are not supported: {', '.join(unknown)}{remedy}",
         )
+
+
+def _used_features(table: DeltaTable) -> frozenset[str]:
+    """Return the reader features of a table without those that this version does not use."""
+    features = frozenset(table.protocol().reader_features or ())
+    if _VECTORS in features and not _has_vectors(table):
+        features -= {_VECTORS}
+    if features & _VARIANTS and not _has_variants(json.loads(table.schema().to_json())):
+        features -= _VARIANTS
+    return features
+
+
+def _has_vectors(table: DeltaTable) -> bool:
+    try:
+        return any(each.num_rows for each in table.deletion_vectors())
+    except (DeltaError, OSError, ValueError):
+        return True  # There are some, and they cannot be read.
+
+
+def _has_variants(type_: object) -> bool:
+    """Return whether a type of the log is, or has inside, one that may be of any type."""
+    if not isinstance(type_, Mapping):
+        return type_ == "variant"
+    inner = [type_.get(each) for each in ("elementType", "keyType", "valueType")]
+    return any(map(_has_variants, [*inner, *(each["type"] for each in type_.get("fields", ()))]))
 
 
 def _type(type_: pa.DataType) -> pa.DataType:

@@ -1,17 +1,21 @@
+import json
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from caraway_core.errors import DatasetError
+from caraway_core.errors import DatasetError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import FilesTable
 from caraway_plugins.sources.delta import DeltaSource
+from tests.kit import iceberg_vectors
 from tests.kit.engine import rows, session
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server
 
@@ -97,20 +101,111 @@ def test_log_that_is_cut_is_an_error(tmp_path: Path) -> None:
     assert str(tmp_path) not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("properties", "said"),
-    [
-        ({"delta.enableDeletionVectors": "true"}, "deletionVectors.*REORG"),
-        ({"delta.columnMapping.mode": "name"}, "maps its columns by name"),
-    ],
-)
-def test_feature_that_its_files_do_not_tell_is_refused(
-    tmp_path: Path, properties: dict[str, str], said: str
-) -> None:
-    deltalake.DeltaTable.create(tmp_path / "t", schema=ROWS.schema, configuration=properties)
+def refused(folder: Path, said: str) -> None:
     with pytest.raises(DatasetError, match=said) as caught:
-        DeltaSource().resolve(request(tmp_path, "t"))
+        DeltaSource().resolve(request(folder, "t"))
     assert caught.value.type == "invalid"
+    assert str(folder) not in caught.value.message
+
+
+def test_columns_that_its_files_do_not_name_are_refused(tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "name"}
+    deltalake.DeltaTable.create(tmp_path / "t", schema=ROWS.schema, configuration=properties)
+    refused(tmp_path, "maps its columns by name")
+
+
+def entries(folder: Path, version: int) -> list[dict[str, Any]]:
+    path = folder / "t" / "_delta_log" / f"{version:020}.json"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def commit(folder: Path, version: int, *actions: dict[str, Any]) -> None:
+    path = folder / "t" / "_delta_log" / f"{version:020}.json"
+    path.write_text("\n".join(json.dumps(each) for each in actions))
+
+
+def delete_by_vector(folder: Path, position: int) -> Path:
+    """Delete a row of the only file of the first version, as other engines do."""
+    (add,) = (each["add"] for each in entries(folder, 0) if "add" in each)
+    vector = iceberg_vectors.blob([position])  # Both formats have the same vectors.
+    path = folder / "t" / "vector.bin"
+    path.write_bytes(b"\1" + vector)
+    described = {
+        "storageType": "p", "pathOrInlineDv": path.as_uri(), "offset": 1,
+        "sizeInBytes": len(vector) - 8, "cardinality": 1,
+    }  # fmt: skip
+    moment = add["modificationTime"] + 1
+    gone = {"path": add["path"], "deletionTimestamp": moment, "dataChange": True}
+    commit(
+        folder, 1, {"commitInfo": {"timestamp": moment, "operation": "DELETE"}},
+        {"remove": gone}, {"add": {**add, "deletionVector": described}},
+    )  # fmt: skip
+    return path
+
+
+def with_vectors(folder: Path) -> None:
+    """Make a table that may have vectors, and has none."""
+    properties = {"delta.enableDeletionVectors": "true"}
+    deltalake.write_deltalake(folder / "t", ROWS, configuration=properties)
+    assert "deletionVectors" in (DeltaTable(folder / "t").protocol().reader_features or ())
+
+
+async def test_table_that_may_have_vectors_is_read_and_written_while_it_has_none(
+    tmp_path: Path,
+) -> None:
+    with_vectors(tmp_path)
+    sql = "SELECT * FROM t ORDER BY id"
+    assert await rows(session({"t": resolved(tmp_path)}), sql) == ROWS.to_pylist()
+    writable = frozenset({TableName("t")})
+    given = replace(request(tmp_path, "t"), access="read_write")
+    for statement in (
+        "DELETE FROM t WHERE id = 1",
+        "INSERT INTO t SELECT 8 AS id, 'i' AS p, DATE '2020-01-01' AS d, 8.00 AS n",
+    ):
+        over = session({"t": DeltaSource().resolve(given)})
+        assert await rows(over, statement, writable=writable) == [{"count": 1}]
+    found = await rows(session({"t": resolved(tmp_path)}), sql)
+    assert [each["id"] for each in found] == [0, 2, 3, 4, 5, 6, 7, 8]
+
+
+async def test_table_with_vectors_is_refused_until_they_are_gone(tmp_path: Path) -> None:
+    with_vectors(tmp_path)
+    given = replace(request(tmp_path, "t"), access="read_write")
+    before = session({"t": DeltaSource().resolve(given)})
+    path = delete_by_vector(tmp_path, 1)
+    assert DeltaTable(tmp_path / "t").deletion_vectors().read_all().num_rows == 1
+    said = "reader features that are not supported: deletionVectors; purge .* REORG"
+    refused(tmp_path, said)
+    with pytest.raises(QueryError, match="deletionVectors"):
+        await rows(before, "DELETE FROM t WHERE id = 1", writable=frozenset({TableName("t")}))
+    path.unlink()
+    refused(tmp_path, said)
+    deltalake.write_deltalake(tmp_path / "t", ROWS.slice(2), mode="overwrite")
+    found = await rows(session({"t": resolved(tmp_path)}), "SELECT id FROM t ORDER BY id")
+    assert [each["id"] for each in found] == [2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        "variant",
+        {"type": "array", "elementType": "variant", "containsNull": True},
+        {
+            "type": "struct",
+            "fields": [{"name": "x", "type": "variant", "nullable": True, "metadata": {}}],
+        },
+    ],
+    ids=str,
+)
+def test_a_column_of_any_type_is_refused(tmp_path: Path, type_: object) -> None:
+    with_vectors(tmp_path)
+    first = entries(tmp_path, 0)
+    metadata = next(each["metaData"] for each in first if "metaData" in each)
+    schema = json.loads(metadata["schemaString"])
+    schema["fields"].append({"name": "v", "type": type_, "nullable": True, "metadata": {}})
+    metadata["schemaString"] = json.dumps(schema)
+    commit(tmp_path, 0, *first)
+    refused(tmp_path, "not supported: variantType")
 
 
 async def test_table_in_an_object_store(tmp_path: Path, s3_server: S3Server) -> None:
