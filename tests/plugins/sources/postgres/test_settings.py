@@ -77,8 +77,8 @@ async def test_a_database_of_another_encoding(postgres: Server, encoding: str) -
     text = "日本" if encoding == "EUC_JP" else "Größe §"
     request = remote.request(postgres, "t", pg_db="kept")
     try:
-        login = {"host": postgres.params["pg_host"], "user": "postgres", "dbname": "kept"}
-        with closing(psycopg2.connect(**login, client_encoding="UTF8")) as made:
+        place = f"host={postgres.params['pg_host']} user=postgres dbname=kept"
+        with closing(psycopg2.connect(f"{place} client_encoding=UTF8")) as made:
             with made, made.cursor() as cursor:
                 cursor.execute(f"CREATE TABLE t AS SELECT 1 AS id, '{text}'::text AS \"{text}\"")
         over = session({"t": PostgresSource().resolve(request)})
