@@ -25,8 +25,8 @@ def models(transport: Transport) -> Sequence[str]:
     """Return the names of the models of the runtime."""
     request = ApiRequest("GET", "/v1/models", accept=_JSON)
     body = transport.text(request, retries.reads(transport.max_retries))
-    found = parsing.parse_object(body).get("data", [])
-    return [str(each["id"]) for each in found if isinstance(each, dict) and "id" in each]
+    found = parsing.parse_list(body, "data")
+    return [str(each["id"]) for each in found if "id" in each]
 
 
 def answer(
@@ -56,11 +56,10 @@ def answer(
             for event in _events(chunks):
                 if event == _END:
                     return
-                document = _parsed(event)
-                for choice in document.get("choices") or ():
+                for choice in _choices(event):
                     is_complete = is_complete or bool(choice.get("finish_reason"))
                     if text := (choice.get("delta") or {}).get("content"):
-                        yield text
+                        yield str(text)
         except ApiError as exc:
             if exc.status == 404 and exc.message == ApiError(404, "").message:
                 # The runtime says no more, as its specification has it.
@@ -90,3 +89,14 @@ def _parsed(event: bytes) -> Row:
     if isinstance(error := document.get("error"), dict):
         raise ApiError(500, str(error.get("message", "the model failed")))
     return document
+
+
+def _choices(event: bytes) -> list[Row]:
+    found = _parsed(event).get("choices") or []
+    if not isinstance(found, list) or not all(map(_is_choice, found)):
+        raise BrokenResponseError(f"the server sent an event of another form: {event!r:.200}")
+    return found
+
+
+def _is_choice(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("delta") or {}, dict)
