@@ -215,6 +215,7 @@ OF_VALUES = (
         "`percentile_cont` and `quantile_cont` between two values cut their weight to six digits.",
         Remedy.REWRITTEN,
         "SELECT quantile_cont(v, 0.7) FROM t",
+        upstream=("datafusion#25266",),
     ),
     KnownFault(
         "nan-in-statistics",
@@ -229,5 +230,6 @@ OF_VALUES = (
         "Comparisons of rows take NULL for a value, less than all others.",
         Remedy.REWRITTEN,
         "SELECT v FROM t WHERE (k, v) < (2, 30)",
+        upstream=("datafusion#21226", "datafusion#21054"),
     ),
 )
