@@ -41,6 +41,6 @@ async def test_a_prefix_chooses_the_finder(prefix: str, monkeypatch: pytest.Monk
         assert (value, now) == (f"{prefix}x.y.z", NOW)
         return found
 
-    monkeypatch.setitem(authentication.KINDS, prefix, find)  # type: ignore[arg-type] # a dict
+    monkeypatch.setitem(authentication.KINDS, prefix, find)
     value = f"{prefix}x.y.z"
     assert await authentication.find_credential(NO_SESSION, value, NOW, "i") is found

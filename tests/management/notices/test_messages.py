@@ -15,7 +15,7 @@ def notice(type_: str = "monitor.fired", name: str = "Memory", **data: object) -
 
 @pytest.mark.parametrize("data", [{}, {"severity": "critical", "details": {"a": [1]}}])
 def test_bodies_are_read_again(data: dict[str, object]) -> None:
-    made = notice("reaction.matched", **data)
+    made = notice("reaction.matched", "Late", **data)
     assert Notice.from_json(made.as_json()) == made
     assert made.as_json()["timestamp"] == "2024-02-29T12:30:00+00:00"
 
