@@ -2,13 +2,15 @@
 
 Sorts, windows and groupings spill in each partition. But merging sorted partitions does not spill,
 and finds no memory left by the partitions. One partition has nothing to merge.
-Whole tables in memory are read so, too: the engine cuts what it reads into batches of 8,192 rows,
-which suit its operators. Where none follows, each batch is only exported and sent by itself.
+Whole tables in memory are read so, too: batches of 8,192 rows suit the engine's operators. Where
+none follows, each batch is only exported and sent by itself, so they are larger.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from datafusion import SessionContext
+from datafusion import SessionContext, col
+from datafusion.catalog import Table
 
 from caraway_engine.errors import engine_messages
 from caraway_engine.execution.contexts import Contexts
@@ -51,13 +53,15 @@ class ChainedPartitions:
                 self._stream = self._context.execute(self._plan, self._left.pop(0))
 
 
-def start_whole_read(contexts: Contexts, dataframe: Any) -> object:
+def start_whole_read(contexts: Contexts, dataframe: Any, rows: Callable[[], Table]) -> object:
     """Start a statement that only names columns of one table in memory.
 
-    The batches are large unless the engine has to work on them. The partitions are read one after
-    another, because reading memory takes no time.
+    If the engine does not have to work on them, they are read from `rows`, in large batches. The
+    partitions are read one after another, because reading memory takes no time.
     """
-    plan = dataframe.execution_plan()
-    if plan.children():
+    if dataframe.execution_plan().children():
         return dataframe.execute_stream()
-    return ChainedPartitions(contexts.reading, plan)
+    names = [field.name.replace('"', '""') for field in dataframe.schema()]
+    columns = [col(f'"{name}"') for name in names]
+    listed = contexts.reading.read_table(rows()).select(*columns)
+    return ChainedPartitions(contexts.reading, listed.execution_plan())

@@ -1,6 +1,6 @@
 """Chunks of accelerated datasets in memory, as the engine sees them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,11 @@ from caraway_core.protocols.results import ChunkInfo
 
 BATCH_ROWS = 64 * 1024
 """An operator processes one batch at a time, so a whole table in one batch would use one core."""
+SCANNED_ROWS = 8 * 1024
+"""The rows of a batch that the engine computes on.
+
+A scan lets other statements run once it has read 128 batches, whatever their size.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -45,6 +50,13 @@ class NoChunks:
     def count_bytes(self, table: TableName, size_bytes: int) -> object:
         """Return None: memory is not counted."""
         return None
+
+
+def scanned(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches that a scan reads, without copying rows."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, SCANNED_ROWS):
+            yield batch.slice(start, SCANNED_ROWS)
 
 
 def cut(table: TableName, schema: pa.Schema, chunk: Chunk) -> Iterator[pa.RecordBatch]:

@@ -106,7 +106,10 @@ class StatementPlanner:
         may_repeat = plan.effect.written is None and is_plain
         start = partial(self.reruns.start, plan)
         if plan.stored and plan.facts.names_columns_only:
-            start = partial(frugal.start_whole_read, self._contexts, self.reruns.dataframe(plan))
+            (read,) = plan.stored
+            rows = partial(self._versions.listed, read, plan.views)
+            dataframe = self.reruns.dataframe(plan)
+            start = partial(frugal.start_whole_read, self._contexts, dataframe, rows)
         if not plan.facts.functions.isdisjoint(embedding.CALLING):
             # Threads of the engine wait for models as they do for databases. Calls of models are
             # not free, so that none begins before it is known where the statement runs.

@@ -107,6 +107,14 @@ class DatasetVersions:
             (views.get(table) or self.by_name[table]).fill(self._chunks) for table in tables
         )
 
+    def listed(self, table: TableName, views: Shown) -> Table:
+        """Return the rows of a table that is in memory, for a statement that only lists them.
+
+        Raises:
+            ChunksAwayError: some rows are not in memory.
+        """
+        return (views.get(table) or self.by_name[table].at(())).listed(self._chunks)
+
     def narrowed(self, task: Task, fragment: SubstraitFragment) -> NarrowedTask:
         """Make a fragment read the task's shares, and whole tables at the end of their logs.
 

@@ -14,6 +14,7 @@ from datafusion.substrait import Consumer, Serde
 from caraway_core.protocols.fleet import TaskTable
 from caraway_core.statements import GivenRows
 from caraway_engine.rows import plain
+from caraway_engine.rows.held import SCANNED_ROWS
 from caraway_engine.rows.null_structs import with_null_fields
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 
@@ -22,8 +23,6 @@ from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 _PLACEHOLDER = re.compile(
     b"(?s)(\n%c%s\n.)%s" % (len(INPUT_SCHEMA), INPUT_SCHEMA.encode(), INPUT_PREFIX.encode())
 )
-_BATCH_ROWS = 64 * 1024
-"""An operator processes one batch at a time, so a whole table in one batch would use one core."""
 
 
 class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
@@ -127,7 +126,7 @@ def batches(rows: TaskTable) -> list[pa.RecordBatch]:
     made = []
     for table in rows.tables:
         plain.check_same(table.schema, schema)
-        for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        for batch in table.to_batches(max_chunksize=SCANNED_ROWS):
             if batch.num_rows:
                 renamed = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                 made.append(with_null_fields(renamed))

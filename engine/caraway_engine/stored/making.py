@@ -6,7 +6,7 @@ import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 from datafusion.catalog import Table
 
-from caraway_engine.rows.held import BATCH_ROWS
+from caraway_engine.rows.held import BATCH_ROWS, scanned
 from caraway_engine.rows.null_structs import with_null_fields
 
 
@@ -31,21 +31,29 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def table(partitions: Sequence[Sequence[pa.RecordBatch]], schema: pa.Schema) -> Table:
-    """Make a table of rows. Appending more rows keeps its number of partitions."""
-    empty = no_rows(schema)
-    context = SessionContext()
-    rows = [list(map(with_null_fields, each)) or [empty] for each in partitions]
-    context.register_record_batches("rows", rows)
-    return context.catalog().schema().table("rows")
+    """Make a table of rows to compute on. Appending more rows keeps its number of partitions."""
+    return _table([list(scanned(map(with_null_fields, each))) for each in partitions], schema)
+
+
+def listed(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> Table:
+    """Make a table of rows that leave the engine as they are, in batches as large as these."""
+    return _table([list(map(with_null_fields, batches))], schema)
 
 
 def append(to: Table, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
     """Append rows to the partitions of a table in turn, without copying them."""
     if not batches:
         return
-    # By default the engine would make smaller batches, which slow scans by a tenth.
+    # The engine must not cut batches again: those that end a chunk have fewer rows.
     config = SessionConfig().with_target_partitions(1).with_batch_size(BATCH_ROWS)
     context = SessionContext(config)
     context.catalog().schema().register_table("version", to)
     context.catalog().schema().register_table("chunks", table([batches], schema))
     context.sql("INSERT INTO version SELECT * FROM chunks").collect()
+
+
+def _table(partitions: Sequence[list[pa.RecordBatch]], schema: pa.Schema) -> Table:
+    empty = no_rows(schema)
+    context = SessionContext()
+    context.register_record_batches("rows", [each or [empty] for each in partitions])
+    return context.catalog().schema().table("rows")

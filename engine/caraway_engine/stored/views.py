@@ -31,6 +31,10 @@ class StoredShare:
     def fill(self, chunks: Chunks) -> None:
         """Do nothing: the rows are already in memory."""
 
+    def listed(self, chunks: Chunks) -> Table:
+        """Return its table."""
+        return self.table
+
 
 class VersionView:
     """A version at one position of its log: its table, and tables of its shares.
@@ -48,6 +52,8 @@ class VersionView:
         self._units: RowUnits | None = None
         """All rows as indexes see them, once a search has asked."""
         self._shares: dict[tuple[str, ...], StoredShare] = {}
+        self._listed: Table | None = None
+        """The rows of the table in large batches, once a statement has listed them."""
         self._lock = Lock()
         self.table = making.table([[]] * content.partitions, content.spec.schema)
 
@@ -79,6 +85,21 @@ class VersionView:
                 making.append(self.table, rows.batches, self._content.spec.schema)
                 self._filled = rows.holders
         return None
+
+    def listed(self, chunks: Chunks) -> Table:
+        """Return a table with the same rows, for statements that only list them.
+
+        Raises:
+            ChunksAwayError: they are not in memory.
+            QueryError: the changes cannot be applied, or do not fit in memory.
+        """
+        with self._lock:
+            if self._listed is None:
+                rows = self._rows(self._content.names, chunks)
+                if isinstance(rows, MissingChunks):
+                    raise ChunksAwayError([rows])
+                self._listed = making.listed(rows.batches, self._content.spec.schema)
+            return self._listed
 
     def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
         """Return a table of some of the pieces, or the chunks that are missing.

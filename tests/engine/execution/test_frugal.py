@@ -111,3 +111,16 @@ async def test_batches_are_large_where_the_engine_has_no_work(
     found = pa.Table.from_batches(batches, stream.schema).cast(rows.schema)
     by = rows.column_names[0]
     assert found.sort_by(by).equals(rows.sort_by(by))
+
+
+@pytest.mark.parametrize("name", ["N", "a.b", 'say "n"', "", "größe"])
+async def test_rows_are_listed_under_any_name(tmp_path: Path, name: str) -> None:
+    rows = ROWS.rename_columns([name, "s"])
+    executor = LocalExecutor(EngineSettings(2))
+    executor.install(snapshot({"t": await stored(tmp_path, rows)}))
+    stream = await executor.execute(new_query_id(), Statement("SELECT * FROM t", {}))
+    batches = [batch async for batch in stream]
+    executor.close()
+    assert max(batch.num_rows for batch in batches) == 65_536
+    found = pa.Table.from_batches(batches, stream.schema).cast(rows.schema)
+    assert found.sort_by("s").equals(rows.sort_by("s"))

@@ -26,6 +26,21 @@ def chunk(*heights: int) -> Chunk:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=6), st.integers(1, 12))
+def test_a_scan_reads_small_batches_of_the_same_memory(heights: list[int], most: int) -> None:
+    whole = chunk(*heights).batches
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(held, "SCANNED_ROWS", most)
+        parts = list(held.scanned(whole))
+    assert [number for part in parts for number in part.column(0).to_pylist()] == list(
+        range(sum(heights))
+    )
+    assert all(0 < part.num_rows <= most for part in parts)
+    places = {batch.column(0).buffers()[1].address for batch in whole if batch.num_rows}
+    assert {part.column(0).buffers()[1].address for part in parts} == places
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 30), max_size=6), st.integers(1, 12))
 def test_rows_are_cut_in_their_order_and_none_is_empty(heights: list[int], most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(held, "BATCH_ROWS", most)

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from datafusion import SessionContext
+from datafusion import SessionConfig, SessionContext
 from datafusion.catalog import Table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +74,24 @@ def test_rows_can_be_appended_any_number_of_times() -> None:
     # A plan that was made before reads what the table has when it runs.
     assert len(plan.to_arrow_table()) == 9
     assert plan.execution_plan().partition_count == 2
+
+
+def scanned(table: Table, partition: int) -> list[int]:
+    """Return the height of each batch that a scan gets, unless the engine cuts it again."""
+    config = SessionConfig().with_target_partitions(1).with_batch_size(1_000_000)
+    made = SessionContext(config)
+    plan = made.read_table(table).execution_plan()
+    return [batch.to_pyarrow().num_rows for batch in made.execute(plan, partition)]
+
+
+def test_scans_read_batches_after_which_other_statements_run() -> None:
+    """A scan that reads large batches keeps a thread for 128 of them: a second, or more."""
+    large = batches(20_000, 9_000)
+    table = making.table([large[:1], large[1:]], SCHEMA)
+    assert [scanned(table, number) for number in range(2)] == [[8192, 8192, 3616], [8192, 808]]
+    making.append(table, large, SCHEMA)
+    assert sorted(scanned(table, 0)[3:] + scanned(table, 1)[2:]) == [808, 3616, 8192, 8192, 8192]
+    assert scanned(making.listed(large, SCHEMA), 0) == [20_000, 9_000]
 
 
 def test_no_rows_have_the_schema() -> None:

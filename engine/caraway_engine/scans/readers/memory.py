@@ -7,13 +7,15 @@ from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.tables import MemoryTable, TableSplit
+from caraway_engine.rows.held import SCANNED_ROWS
 from caraway_engine.rows.null_structs import with_null_fields
 
 
 def read(spec: MemoryTable, _splits: Sequence[TableSplit] = ()) -> Table:
     """Make a table of rows."""
     context = SessionContext()
-    batches = [with_null_fields(each) for each in spec.rows.cast(spec.schema).to_batches()]
+    rows = spec.rows.cast(spec.schema).to_batches(max_chunksize=SCANNED_ROWS)
+    batches = [with_null_fields(each) for each in rows]
     empty = pa.RecordBatch.from_pylist([], schema=spec.schema)
     context.register_record_batches("memory", [batches or [empty]])
     return context.catalog().schema().table("memory")
