@@ -32,6 +32,27 @@ ROWS = pa.table(
         "moment": pa.array([MOMENT.replace(tzinfo=UTC)] * 5, pa.timestamp("us", "UTC")),
     }
 )  # fmt: skip
+STATEMENTS = [
+    "SELECT * FROM t",
+    "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
+    "SELECT id FROM t WHERE name = 'it''s' OR name = '' OR name IS NULL",
+    "SELECT id FROM t WHERE name > 'a'",
+    "SELECT id FROM t WHERE ratio = 0 OR ratio > 1",
+    "SELECT id FROM t WHERE NOT is_on AND day > DATE '1969-12-31'",
+    "SELECT id FROM t WHERE at = TIMESTAMP '2024-02-29 12:30:15.123456'",
+    "SELECT id FROM t WHERE moment < TIMESTAMPTZ '2024-02-29T12:30:16Z'",
+    "SELECT id FROM t WHERE id NOT IN (1, 2)",
+    "SELECT count(*), count(id), count(ratio), sum(id), sum(price), avg(id), avg(price) FROM t",
+    "SELECT min(name), max(name), min(day), max(at), min(price), max(ratio) FROM t",
+    "SELECT is_on, count(*), sum(small), max(name) FROM t GROUP BY is_on",
+    "SELECT name FROM t ORDER BY name DESC NULLS LAST, id LIMIT 3",
+    "SELECT id FROM t ORDER BY id NULLS FIRST LIMIT 2 OFFSET 1",
+    "SELECT a.id, b.name FROM t AS a JOIN t AS b ON a.id = b.id + 1",
+    "SELECT count(*) FROM (SELECT DISTINCT is_on, day FROM t)",
+    "SELECT id, row_number() OVER (ORDER BY id) AS n FROM t",
+    "SELECT id FROM t LIMIT 0",
+]
+"""Statements that have the same answers over each source of the rows."""
 
 
 class Kind(Protocol):

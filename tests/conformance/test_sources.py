@@ -24,7 +24,7 @@ from caraway_plugins.sources import key_ranges
 from caraway_plugins.sources.api.source import ApiSource
 from tests.conformance import documented
 from tests.conformance.served_sources import FIXTURES, SERVED
-from tests.conformance.source_kinds import ROWS, SOURCES, Kind
+from tests.conformance.source_kinds import ROWS, SOURCES, STATEMENTS, Kind
 from tests.kit import mariadb as mariadb_tables
 from tests.kit import (
     remote,
@@ -55,26 +55,6 @@ KEPT = {
 """The rows that remain of others, for databases without NaN."""
 REFUSED = {"mongodb": ("a.b", 'a"b')}
 """Names that FerretDB refuses, and MongoDB has."""
-STATEMENTS = [
-    "SELECT * FROM t",
-    "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
-    "SELECT id FROM t WHERE name = 'it''s' OR name = '' OR name IS NULL",
-    "SELECT id FROM t WHERE name > 'a'",
-    "SELECT id FROM t WHERE ratio = 0 OR ratio > 1",
-    "SELECT id FROM t WHERE NOT is_on AND day > DATE '1969-12-31'",
-    "SELECT id FROM t WHERE at = TIMESTAMP '2024-02-29 12:30:15.123456'",
-    "SELECT id FROM t WHERE moment < TIMESTAMPTZ '2024-02-29T12:30:16Z'",
-    "SELECT id FROM t WHERE id NOT IN (1, 2)",
-    "SELECT count(*), count(id), count(ratio), sum(id), sum(price), avg(id), avg(price) FROM t",
-    "SELECT min(name), max(name), min(day), max(at), min(price), max(ratio) FROM t",
-    "SELECT is_on, count(*), sum(small), max(name) FROM t GROUP BY is_on",
-    "SELECT name FROM t ORDER BY name DESC NULLS LAST, id LIMIT 3",
-    "SELECT id FROM t ORDER BY id NULLS FIRST LIMIT 2 OFFSET 1",
-    "SELECT a.id, b.name FROM t AS a JOIN t AS b ON a.id = b.id + 1",
-    "SELECT count(*) FROM (SELECT DISTINCT is_on, day FROM t)",
-    "SELECT id, row_number() OVER (ORDER BY id) AS n FROM t",
-    "SELECT id FROM t LIMIT 0",
-]
 
 
 @pytest.fixture(params=[*SOURCES, *SERVED])

@@ -8,8 +8,7 @@ import pytest
 
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_plugins.sources.postgres.source import PostgresSource
-from tests.conformance.source_kinds import ROWS
-from tests.conformance.test_sources import STATEMENTS
+from tests.conformance.source_kinds import ROWS, STATEMENTS
 from tests.kit import remote
 from tests.kit.engine import rows, session
 from tests.kit.postgres import Server
