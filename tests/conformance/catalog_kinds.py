@@ -23,6 +23,7 @@ from tests.kit.flight_sql_server import FlightSqlServer
 from tests.kit.glue_server import GlueServer
 from tests.kit.hive_server import HiveServer
 from tests.kit.iceberg_catalog import IcebergCatalogServer
+from tests.kit.iceberg_folders import FolderOfTables
 from tests.kit.iceberg_pointers import PointedTables
 from tests.kit.mariadb import Mariadb
 from tests.kit.postgres import Server
@@ -188,6 +189,21 @@ class IcebergInSqlite:
         return CatalogRequest("c", "iceberg", path, params, self._folder, self._folder, used)
 
 
+class IcebergInFolder(IcebergInSqlite):
+    """A folder of tables, as Hadoop's catalogs have them."""
+
+    def __init__(self, folder: Path, _request: pytest.FixtureRequest) -> None:
+        self._folder = folder
+        self._tables = PointedTables(folder, FolderOfTables(folder / "warehouse"))
+        self.run = self._tables.run
+
+    def request(self, path: str = "warehouse") -> CatalogRequest:
+        return self._request(path)
+
+    def absent(self) -> CatalogRequest:
+        return self.request("none")
+
+
 class IcebergInPostgres(IcebergInSqlite):
     """A catalog of PyIceberg in PostgreSQL."""
 
@@ -340,6 +356,7 @@ CATALOGS: Mapping[str, Callable[[Path, pytest.FixtureRequest], CatalogKind]] = {
     "flightsql": FlightSql,
     "glue": Glue,
     "iceberg": IcebergRest,
+    "iceberg in a folder": IcebergInFolder,
     "iceberg in glue": IcebergInGlue,
     "iceberg in hive": IcebergInHive,
     "iceberg in postgres": IcebergInPostgres,

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from tests.kit import iceberg_tables
+from tests.kit.iceberg_folders import FolderOfTables
 
 _TABLES = """
 SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = 'memory'
@@ -23,7 +24,7 @@ class PointedTables:
     """Tables that PyIceberg registers in a catalog after each statement."""
 
     folder: Path
-    catalog: Catalog
+    catalog: Catalog | FolderOfTables
     connection: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     _written: dict[tuple[str, str], pa.Table] = field(default_factory=dict)
     _schemas: set[str] = field(default_factory=set)

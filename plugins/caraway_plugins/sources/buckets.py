@@ -1,6 +1,6 @@
 """Lists, reads and writes files in object stores."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import obstore
@@ -33,6 +33,13 @@ class BucketStorage:
                 yield from (_found(each) for each in chunk if each["path"].startswith(folder))
         except Exception as exc:
             raise self._worded(folder, exc) from exc
+
+    def folders(self, folder: str) -> Sequence[str]:
+        try:
+            found = obstore.list_with_delimiter(self._client, prefix=folder.rstrip("/") or None)
+        except Exception as exc:
+            raise self._worded(folder, exc) from exc
+        return [each.rstrip("/").rpartition("/")[2] for each in found["common_prefixes"]]
 
     def find(self, path: str) -> FoundFile | None:
         try:

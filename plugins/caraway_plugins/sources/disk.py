@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -35,6 +35,13 @@ class Disk:
                 file = self.find(os.path.join(parent, name))
                 if file is not None:
                     yield file
+
+    def folders(self, folder: str) -> Sequence[str]:
+        try:
+            with os.scandir(folder) as entries:
+                return [each.name for each in entries if each.is_dir()]
+        except OSError as exc:
+            raise _worded(folder, exc) from exc
 
     def find(self, path: str) -> FoundFile | None:
         try:

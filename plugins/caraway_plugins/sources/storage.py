@@ -1,7 +1,7 @@
 """The interface for listing and reading files, common to local disks and object stores."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
@@ -51,6 +51,10 @@ class Storage(Protocol):
 
 class WritableStorage(Storage, Protocol):
     """A disk or a bucket in which files can be made."""
+
+    def folders(self, folder: str) -> Sequence[str]:
+        """Return the names of the folders in a folder, in any order."""
+        ...
 
     def write(self, path: str, content: BinaryIO) -> None:
         """Make a file. It is there as a whole when this returns."""

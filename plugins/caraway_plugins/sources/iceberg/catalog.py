@@ -13,7 +13,13 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
-from caraway_plugins.sources.iceberg import pointer_catalogs, pointers, rest
+from caraway_plugins.sources.iceberg import (
+    opening,
+    pointer_catalogs,
+    pointers,
+    rest,
+    warehouses,
+)
 from caraway_plugins.sources.iceberg.pointers import PointerPath
 from caraway_plugins.sources.iceberg.rest import CatalogPath, Namespace
 from caraway_plugins.sources.iceberg.source import IcebergSource
@@ -30,6 +36,9 @@ class IcebergCatalog:
     def tables(self, request: CatalogRequest) -> Iterator[ListedTable]:
         if (pointer := pointers.path_of(request.path)) is not None:
             yield from _pointed(request, pointer)
+            return
+        if _is_folder(request):
+            yield from self._in_folder(request)
             return
         path = _path(request)
         with rest.connected(path, Params(request.params)) as catalog:
@@ -50,11 +59,24 @@ class IcebergCatalog:
 
     def place(self, request: CatalogRequest, table: ListedTable) -> RemoteTable:
         """See `CreatingCatalogSource.place`."""
-        if pointers.path_of(request.path) is not None:
+        if pointers.path_of(request.path) is not None or _is_folder(request):
             raise DatasetError(
                 "invalid", "tables of Iceberg are created and dropped in catalogs that speak REST"
             )
         return written.remote_table(_asked(request, table), pa.schema([]))
+
+    def _in_folder(self, request: CatalogRequest) -> Iterator[ListedTable]:
+        asked = _source_request(request, request.name, request.path)
+        folder = _folder_name(request)
+        found = warehouses.tables(opening.table_files(asked, {}).place(opening.root(asked)))
+        for *namespace, name in found:
+            if namespace == [folder]:
+                message = f"folder '{folder}' has a folder of its own name; name that in `from`"
+                raise DatasetError("invalid", message)
+            listed = ListedTable(".".join(namespace) or folder, name)
+            if listed.title in request.described:
+                listed = replace(listed, mark=self._mark(request, listed))
+            yield listed
 
     def _mark(self, request: CatalogRequest, table: ListedTable) -> str:
         try:
@@ -72,13 +94,23 @@ def _pointed(request: CatalogRequest, path: PointerPath) -> Iterator[ListedTable
         yield replace(listed, mark=mark)
 
 
+def _is_folder(request: CatalogRequest) -> bool:
+    return bool(request.path) and not request.path.startswith(("http://", "https://"))
+
+
+def _folder_name(request: CatalogRequest) -> str:
+    """Return the schema of tables that are in the folder of the catalog itself."""
+    return request.path.rstrip("/").rpartition("/")[2] or "default"
+
+
 def _path(request: CatalogRequest) -> CatalogPath:
-    if not request.path.startswith(("http://", "https://")):
+    if not request.path:
         raise DatasetError(
             "invalid",
             "`from: iceberg` of a catalog names its kind; write iceberg:https://HOST/v1/namespaces "
             "for one that speaks REST, iceberg:sqlite://, iceberg:postgres://, iceberg:glue:// or "
-            "iceberg:hive://, with the name of a namespace behind it for that one alone",
+            "iceberg:hive://, with the name of a namespace behind it for that one alone, or "
+            "iceberg:FOLDER for a folder of tables",
         )
     path = rest.path_of(request.path)
     _refuse_table(path.table)
@@ -97,6 +129,8 @@ def _schema(root: Namespace, namespace: Namespace) -> str:
 
 def _asked(request: CatalogRequest, table: ListedTable) -> SourceRequest:
     pointer = pointers.path_of(request.path)
+    if pointer is None and _is_folder(request):
+        return _source_request(request, f"{request.name}.{table.title}", _folder(request, table))
     root = pointer.namespace if pointer else _path(request).namespace
     namespace = root if root and table.schema == root[-1] else (*root, table.schema)
     if pointer is not None:
@@ -105,6 +139,12 @@ def _asked(request: CatalogRequest, table: ListedTable) -> SourceRequest:
         found = _path(request)
         path = rest.url_of(CatalogPath(found.base, found.prefix, namespace, table.name))
     return _source_request(request, f"{request.name}.{table.title}", path)
+
+
+def _folder(request: CatalogRequest, table: ListedTable) -> str:
+    """Return the path of a table in a folder of tables."""
+    own = [] if table.schema == _folder_name(request) else table.schema.split(".")
+    return "/".join((request.path.rstrip("/"), *own, table.name))
 
 
 def _source_request(request: CatalogRequest, name: str, path: str) -> SourceRequest:

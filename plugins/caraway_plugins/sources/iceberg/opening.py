@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
@@ -105,20 +106,21 @@ def table_files(request: SourceRequest, config: Mapping[str, str]) -> TableFiles
 
 def found_metadata(request: SourceRequest, files: TableFiles) -> FoundMetadata:
     """Find the newest metadata of a table in a folder."""
-    return finding.find(files.place(_root(request)))
+    return finding.find(files.place(root(request)))
 
 
-def _root(request: SourceRequest) -> str:
-    """Return where the table is, as its metadata would say it."""
+def root(request: SourceRequest) -> str:
+    """Return where a folder is, as metadata would say it."""
     scheme, _, rest_ = request.path.partition("://")
-    is_local = not rest_ or scheme == "file"
-    return local_files.local_path(request) if is_local else request.path
+    if scheme == "file":
+        return unquote(urlsplit(request.path).path)
+    return request.path if rest_ else local_files.local_path(request)
 
 
 def _written(request: SourceRequest, metadata: FoundMetadata) -> str:
     """Return the folder of a table as a location."""
     assert metadata.folder is not None
-    scheme, _, rest_ = _root(request).partition("://")
+    scheme, _, rest_ = root(request).partition("://")
     if not rest_:
         return metadata.folder
     return f"{scheme}://{rest_.partition('/')[0]}/{metadata.folder}".rstrip("/")

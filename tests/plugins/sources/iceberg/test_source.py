@@ -181,6 +181,13 @@ def test_several_newest_files_are_refused(tmp_path: Path) -> None:
     assert_refused(tmp_path, "invalid", "several newest metadata files")
 
 
+async def test_folder_as_the_address_of_a_file(tmp_path: Path) -> None:
+    tables.create(tmp_path, ROWS)
+    moved = (tmp_path / "t").rename(tmp_path / "a b%20c")
+    table = tables.resolved(tmp_path, moved.as_uri())
+    assert len(await read_rows(table)) == 8
+
+
 async def test_table_without_snapshot(tmp_path: Path) -> None:
     tables.catalog(tmp_path).create_table("n.t", ROWS.schema, (tmp_path / "t").as_uri())
     assert await read_rows(tables.resolved(tmp_path), "SELECT count(*) AS n FROM t") == [{"n": 0}]
