@@ -55,7 +55,7 @@ class SqliteSource:
 class _Column:
     """A column of the file. `is_sure` says that all values have its type.
 
-    `affine` is the type of which it keeps texts and doubles.
+    `affine` is the type that the table gives to values where it can.
     """
 
     name: str
@@ -178,7 +178,7 @@ def _read(column: _Column, type_: pa.DataType | None) -> _ReadColumn:
     is_any = given is None or (pa.types.is_string(given) and column.type != given)
     if column.is_sure and given == column.type:
         return _ReadColumn(column.name, column.type, quoted, is_any)
-    sql = forms.checked(quoted, column.name, None if is_any else given)
+    sql = forms.checked(quoted, column.name, None if is_any else given, column.affine)
     if given is None or is_any:
         return _ReadColumn(column.name, pa.string() if given is None else given, sql, is_any)
     cheap = forms.unchecked(quoted, column.name, given, column.affine)
