@@ -206,6 +206,19 @@ async def test_no_filter_hides_a_value_of_another_type(file: Path, where: str) -
         await rows(over, f"SELECT name FROM t WHERE {where}")
 
 
+@pytest.mark.parametrize("type_", ["", "REAL", "NUMERIC", "BLOB"])
+@pytest.mark.parametrize("own", [pa.int64(), pa.int16()])
+async def test_a_double_is_no_integer_where_the_table_makes_none_of_it(
+    file: Path, type_: str, own: pa.DataType
+) -> None:
+    number = "2.5" if type_ == "NUMERIC" else "2.0"
+    run(file, f"CREATE TABLE loose (n {type_})", f"INSERT INTO loose VALUES ({number})")
+    over = session({"t": resolved(file, "loose", [pa.field("n", own)])})
+    for sql in ("SELECT count(*) FROM t WHERE n > 0", "SELECT n, count(*) FROM t GROUP BY n"):
+        with pytest.raises(QueryError, match="a value of column 'n' is not a int"):
+            await rows(over, sql)
+
+
 async def test_declared_columns_are_those_of_the_dataset(file: Path) -> None:
     run(file, "CREATE TABLE odd AS SELECT 7 AS n, '1.50' AS price, 3 AS x UNION ALL SELECT 8, 2, 4")
     declared = [pa.field("n", pa.string()), pa.field("price", pa.decimal128(20, 2))]
