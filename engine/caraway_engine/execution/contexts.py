@@ -29,6 +29,13 @@ CALLING_ROWS = 256
 CALLING_PARTITIONS = 2
 """The most partitions of such a plan. A model is called for a few batches at once at most, and each
 partition that waits for it occupies a worker thread, which passes on no rows meanwhile."""
+_LEAST_KEY_RANGE, _KEY_RANGE = 1024, 1024 * 1024
+"""Integer keys of a join in a smaller range are found in an array, and not by their hash.
+
+The array has 4 bytes for each number of the range. The lower limit is the engine's own.
+"""
+_KEYS_SHARE = 64
+"""An array takes at most this fraction of the memory limit: a join fails if there is no room."""
 _PRODUCTS_SHARE = 0.25
 """Fraction of the memory limit. Products have a pool of their own, and do not starve statements."""
 
@@ -282,6 +289,7 @@ def new(
         .set("datafusion.execution.minimum_parallel_output_files", "1")
         .set("datafusion.execution.soft_max_rows_per_output_file", str(2**63 - 1))
         .set("datafusion.execution.collect_statistics", str(measured).lower())
+        .set("datafusion.execution.perfect_hash_join_small_build_threshold", str(_key_range(pool)))
         # It forgets a column that has no bound yet: wrong minima. apache/datafusion#25147
         .set("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", "false")
         # It takes the order of a computed key for the order of its input: wrong rows.
@@ -313,6 +321,12 @@ def new(
     embedding.register(context, None)
     _register_version(context)
     return context
+
+
+def _key_range(pool: Pool) -> int:
+    if not pool.size_bytes:
+        return _KEY_RANGE
+    return min(_KEY_RANGE, max(_LEAST_KEY_RANGE, pool.size_bytes // (4 * _KEYS_SHARE)))
 
 
 def without_statistics(partitions: int) -> SessionContext:

@@ -113,3 +113,23 @@ def test_the_thread_pool_is_sized_unless_somebody_did(monkeypatch: pytest.Monkey
     assert os.environ["TOKIO_WORKER_THREADS"] == "6"
     assert sizes == [64 * 2**20] * 3
     assert sys.getswitchinterval() == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(
+    ("limit_bytes", "main", "serial"),
+    [(0, 2**20, 2**20), (2**32, 2**20, 2**20), (2**28, 3 * 2**18, 2**18), (2**16, 1024, 1024)],
+)
+def test_arrays_of_keys_take_a_small_share_of_memory(
+    limit_bytes: int, main: int, serial: int
+) -> None:
+    made = Contexts(EngineSettings(2, memory_limit_bytes=limit_bytes), measured=False)
+    name = "datafusion.execution.perfect_hash_join_small_build_threshold"
+    assert [setting(each, name) for each in (made.main, made.serial)] == [str(main), str(serial)]
+
+
+def test_keys_in_a_small_range_are_found_in_an_array() -> None:
+    context = Contexts(EngineSettings(2), measured=False).main
+    keys = "SELECT value * 5000 AS k FROM range(200)"
+    sql = f"EXPLAIN ANALYZE SELECT count(*) FROM ({keys}) a JOIN range(1000000) b ON a.k = b.value"
+    plan = str(context.sql(sql).to_pylist()[0]["plan"])
+    assert "HashJoinExec" in plan and "array_map_created_count=0" not in plan
