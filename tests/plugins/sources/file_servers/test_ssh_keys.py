@@ -56,6 +56,7 @@ def prepared(**params: str) -> paramiko.SSHClient:
     "text",
     [FINGERPRINT, PUBLIC.decode(), f"{PUBLIC.decode()} a comment", f"  {FINGERPRINT} , ",
      f"SHA256:{'A' * 43},{FINGERPRINT}", f"SHA256:{'A' * 43}\n{PUBLIC.decode()}"],
+    ids=["fingerprint", "key", "comment", "spaces", "fingerprints", "lines"],
 )  # fmt: skip
 def test_expected_keys_are_accepted_and_others_are_not(text: str) -> None:
     policy = prepared(sftp_host_key=text)._policy  # type: ignore[attr-defined] # what connect asks
