@@ -14,6 +14,7 @@ from caraway_core.protocols.catalog_sources import CatalogRequest, ListedTable
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.sources.iceberg import (
+    locations,
     opening,
     pointer_catalogs,
     pointers,
@@ -95,7 +96,7 @@ def _pointed(request: CatalogRequest, path: PointerPath) -> Iterator[ListedTable
 
 
 def _is_folder(request: CatalogRequest) -> bool:
-    return bool(request.path) and not request.path.startswith(("http://", "https://"))
+    return bool(request.path) and locations.is_known(request.path)
 
 
 def _folder_name(request: CatalogRequest) -> str:
@@ -104,7 +105,7 @@ def _folder_name(request: CatalogRequest) -> str:
 
 
 def _path(request: CatalogRequest) -> CatalogPath:
-    if not request.path:
+    if not request.path.startswith(("http://", "https://")):
         raise DatasetError(
             "invalid",
             "`from: iceberg` of a catalog names its kind; write iceberg:https://HOST/v1/namespaces "

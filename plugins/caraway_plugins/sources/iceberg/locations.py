@@ -22,6 +22,12 @@ _CONNECTORS = {
 _MOST_METADATA_BYTES = 512 * 1024 * 1024
 
 
+def is_known(location: str) -> bool:
+    """Return whether a location is on a disk, or in a kind of store that can be read."""
+    scheme, separator, rest = location.partition("://")
+    return not separator or (bool(rest) and scheme in ("file", *_CONNECTORS))
+
+
 @dataclass(frozen=True, slots=True)
 class FilePlace:
     """A file: its storage, and its path or key there."""
