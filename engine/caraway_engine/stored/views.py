@@ -52,7 +52,7 @@ class VersionView:
         self._units: RowUnits | None = None
         """All rows as indexes see them, once a search has asked."""
         self._shares: dict[tuple[str, ...], StoredShare] = {}
-        self._listed: Table | None = None
+        self._listed: StoredShare | None = None
         """The rows of the table in large batches, once a statement has listed them."""
         self._lock = Lock()
         self.table = making.table([[]] * content.partitions, content.spec.schema)
@@ -98,8 +98,9 @@ class VersionView:
                 rows = self._rows(self._content.names, chunks)
                 if isinstance(rows, MissingChunks):
                     raise ChunksAwayError([rows])
-                self._listed = making.listed(rows.batches, self._content.spec.schema)
-            return self._listed
+                table = making.listed(rows.batches, self._content.spec.schema)
+                self._listed = StoredShare(table, rows.holders)
+            return self._listed.table
 
     def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
         """Return a table of some of the pieces, or the chunks that are missing.
